@@ -1,0 +1,1 @@
+"""What every Odradek worker stands on."""

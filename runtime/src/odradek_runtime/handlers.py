@@ -1,0 +1,59 @@
+"""The contract of a concurrent processor: many records in flight at once, each handled on its own.
+
+The processor calls `handle` for up to `max_in_flight` records of a partition at a time, in order for records of the
+same `order_key`, and commits the outputs of finished ones in transactions. A restart hands out again only records
+whose outputs were not committed. When a commit fails the handler is closed and a new one is created and restored.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from odradek_runtime.records import Outputs, Record
+from odradek_schemas.codec import RecordError
+from odradek_schemas.events import Event
+
+
+class Handler(Protocol):
+    """The work of one partition."""
+
+    def restore(self, key: str, event: Event | None) -> None:
+        """Take in one changelog record, in log order; None is a tombstone. Never called without a changelog."""
+
+    def order_key(self, event: Event) -> str | None:
+        """Records with the same key are handled one after another, in log order; None: no order."""
+
+    async def handle(self, event: Event, record: Record) -> Outputs:
+        """Do the work; what is returned is committed. Must end within deadlines of its own.
+
+        An exception that escapes is a bug of the handler: it is logged and ends the worker.
+        """
+
+    def reject(self, record: Record, error: RecordError) -> Outputs:
+        """Decide on a record that can't be read: a typed failure for whoever waits for it. Its headers are known."""
+
+    def control(self, event: Event) -> None:
+        """An event of the `control` topic: nobody waits any more for a cancelled run, a policy has a new version."""
+
+    async def close(self) -> None:
+        """The handler is not used any more: its `handle` calls have ended or were cancelled."""
+
+
+@dataclass(frozen=True)
+class HandlerContext:
+    """What a new handler is told."""
+
+    partition: int
+    partitions: int
+
+
+@dataclass(frozen=True)
+class ConcurrentProcessor:
+    """A concurrent processor: which topics a worker's handlers read, and their changelog if they keep state."""
+
+    name: str
+    inputs: tuple[str, ...]
+    create: Callable[[HandlerContext], Handler]
+    changelog: str | None = None
+    max_in_flight: int = 256
+    gather_seconds: float = 0.002

@@ -1,0 +1,43 @@
+"""Records as a worker reads and writes them: topics by logical name, without the deployment's prefix."""
+
+from dataclasses import dataclass
+
+from odradek_schemas.codec import Envelope
+from odradek_schemas.events import Event, RecordCoordinates
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record that was read. `envelope` is what its headers tell."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes
+    headers: tuple[tuple[str, bytes], ...]
+    envelope: Envelope
+
+    @property
+    def coordinates(self) -> RecordCoordinates:
+        return RecordCoordinates(topic=self.topic, partition=self.partition, offset=self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An event to write to `topic`. `partition` None: the partition that the input came from."""
+
+    topic: str
+    event: Event
+    partition: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """The end of the thing that `key` names in a compacted topic, in the partition that the input came from."""
+
+    topic: str
+    key: str
+
+
+Outputs = list[Output | Tombstone]

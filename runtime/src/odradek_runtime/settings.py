@@ -1,0 +1,45 @@
+"""Settings that every worker has. Each is an environment variable with the prefix `ODRADEK_`."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class WorkerSettings(BaseSettings):
+    """What a worker needs to find its place. A service's settings extend it."""
+
+    model_config = SettingsConfigDict(env_prefix="ODRADEK_", extra="ignore")
+
+    bootstrap_servers: str = Field(default="127.0.0.1:9092", description="Kafka's host:port,host:port.")
+    topic_prefix: str = Field(default="odradek.", description="Put before each topic and group name.")
+    partitions: int = Field(default=4, ge=1, description="Partitions of the topics; checked at the start.")
+    blob_store: str = Field(default="file:///var/lib/odradek/blobs", description="Where large values go.")
+    worker_id: str | None = Field(
+        default=None, description="A stable name makes membership static: a restart takes over at once."
+    )
+    http_host: str = "127.0.0.1"
+    http_port: int = Field(default=0, ge=0, description="/healthz, /readyz, /metrics; 0: none served.")
+    session_timeout_seconds: float = Field(
+        default=6.0, gt=0, description="Silence after which a worker is dead."
+    )
+    transaction_timeout_seconds: float = Field(default=10.0, gt=0)
+    cycle_timeout_seconds: float = Field(default=8.0, gt=0, description="Deadline of one commit.")
+    acquire_timeout_seconds: float = Field(
+        default=60.0, gt=0, description="Deadline of taking over a partition."
+    )
+    drain_timeout_seconds: float = Field(
+        default=10.0, gt=0, description="Time for work in flight at SIGTERM."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["json", "console"] = "json"
+
+
+class SealingKeys(BaseSettings):
+    """Where the keys for sealed answers are. Only those who may open them are given the private key."""
+
+    model_config = SettingsConfigDict(env_prefix="ODRADEK_SEALING_", extra="ignore")
+
+    public_key_file: Path | None = None
+    private_key_file: Path | None = None

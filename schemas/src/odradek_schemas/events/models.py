@@ -1,0 +1,42 @@
+"""`model-calls` and `model-results`."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from odradek_schemas.events.base import RolloutEvent
+from odradek_schemas.failures import Failure
+from odradek_schemas.messages import Message, Sampling, TokenRecord, ToolSpec, Usage
+
+
+class ModelCallRequested(RolloutEvent):
+    """Ask `model` for one reply. `id` is the call's id; `deadline` is when nobody waits for it any more."""
+
+    type: Literal["ModelCallRequested"] = "ModelCallRequested"
+    model: str
+    messages: list[Message]
+    tools: list[ToolSpec] = Field(default_factory=list)
+    sampling: Sampling = Field(default_factory=Sampling)
+    deadline: datetime
+
+
+class ModelCallCompleted(RolloutEvent):
+    """The reply to call `call_id`. Once this is committed, the call is never made again."""
+
+    type: Literal["ModelCallCompleted"] = "ModelCallCompleted"
+    call_id: str
+    model: str
+    message: Message
+    finish_reason: str
+    usage: Usage
+    latency_ms: float
+    tries: int = 1
+    tokens: TokenRecord | None = None
+
+
+class ModelCallFailed(RolloutEvent):
+    type: Literal["ModelCallFailed"] = "ModelCallFailed"
+    call_id: str
+    failure: Failure
+    tries: int = 0

@@ -1,0 +1,102 @@
+"""`tool-actions`, `observations` and `sessions`: the life of an environment's session."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from odradek_schemas.base import JsonObject
+from odradek_schemas.events.base import RolloutEvent
+from odradek_schemas.failures import Failure
+from odradek_schemas.messages import Message, ToolCall, ToolSpec
+
+
+class SessionEvent(RolloutEvent):
+    session_id: str
+
+
+class SessionRequested(SessionEvent):
+    """Open a world for one attempt of a rollout."""
+
+    type: Literal["SessionRequested"] = "SessionRequested"
+    environment: str
+    task: JsonObject
+    sealed_answer: str | None = None
+    tools: list[ToolSpec] = Field(
+        default_factory=list, description="The row's own tools; empty: the environment's."
+    )
+    seed: int
+    timeout_seconds: float
+
+
+class ToolCallRequested(SessionEvent):
+    """Apply one tool call to the session. `id` is the call's id; `turn` counts the model's replies."""
+
+    type: Literal["ToolCallRequested"] = "ToolCallRequested"
+    turn: int
+    call: ToolCall
+    timeout_seconds: float
+
+
+class SessionCloseRequested(SessionEvent):
+    """Close the session and gather its evidence; `discard`: nobody will ask for the evidence."""
+
+    type: Literal["SessionCloseRequested"] = "SessionCloseRequested"
+    discard: bool = False
+    timeout_seconds: float
+
+
+class SessionReady(SessionEvent):
+    type: Literal["SessionReady"] = "SessionReady"
+    tools: list[ToolSpec]
+    observation: list[Message] = Field(default_factory=list)
+
+
+class ToolCallCompleted(SessionEvent):
+    """What the model gets to read. `is_error`: the call was bad (unknown tool, bad arguments, the tool refused)."""
+
+    type: Literal["ToolCallCompleted"] = "ToolCallCompleted"
+    call_id: str
+    content: str
+    is_error: bool = False
+    done: bool = Field(default=False, description="The environment says that the episode is over.")
+    latency_ms: float = 0.0
+
+
+class ToolCallFailed(SessionEvent):
+    """The call could not be carried out, through no fault of the model."""
+
+    type: Literal["ToolCallFailed"] = "ToolCallFailed"
+    call_id: str
+    failure: Failure
+
+
+class SessionClosed(SessionEvent):
+    type: Literal["SessionClosed"] = "SessionClosed"
+    evidence: JsonObject | None = None
+    sealed_evidence: str | None = None
+    final_state: JsonObject | None = None
+
+
+class SessionFailed(SessionEvent):
+    """The session could not be opened, or not closed."""
+
+    type: Literal["SessionFailed"] = "SessionFailed"
+    failure: Failure
+
+
+class SessionStateChanged(SessionEvent):
+    """The env-worker's changelog: the session's state, and the answers of its last turn.
+
+    `answered` holds the last turn's observations by call id: a repeated action is answered, not applied twice.
+    A tombstone follows when the session is closed.
+    """
+
+    type: Literal["SessionStateChanged"] = "SessionStateChanged"
+    request: SessionRequested
+    state: JsonObject
+    turn: int = 0
+    answered: dict[str, ToolCallCompleted] = Field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        return self.session_id

@@ -1,0 +1,50 @@
+"""Deterministic ids: the same request has the same id wherever and however often it is made.
+
+run
+run/task/sample                      a rollout
+run/task/sample/attempt              a session
+run/task/sample/attempt/step         a model call or a tool call
+"""
+
+import re
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def check_run_id(run_id: str) -> str:
+    """Return `run_id` if it can stand in every id below it.
+
+    Raises:
+        ValueError: it is empty, longer than 100 characters, or holds other than letters, digits, `.`, `_`, `-`.
+    """
+    if not _RUN_ID.fullmatch(run_id):
+        raise ValueError(
+            f"run id {run_id!r}: use 1 to 100 letters, digits, '.', '_' or '-', first a letter or digit"
+        )
+    return run_id
+
+
+def task_id(run_id: str, index: int) -> str:
+    return f"{run_id}/{index}"
+
+
+def rollout_id(run_id: str, task_index: int, sample: int) -> str:
+    return f"{run_id}/{task_index}/{sample}"
+
+
+def session_id(rollout: str, attempt: int) -> str:
+    return f"{rollout}/{attempt}"
+
+
+def call_id(rollout: str, attempt: int, step: int) -> str:
+    return f"{rollout}/{attempt}/{step}"
+
+
+def run_of(any_id: str) -> str:
+    """The run that an id below it belongs to."""
+    return any_id.partition("/")[0]
+
+
+def rollout_of(any_id: str) -> str:
+    """The rollout that a session or call id belongs to."""
+    return "/".join(any_id.split("/", 3)[:3])

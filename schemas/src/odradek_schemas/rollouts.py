@@ -1,0 +1,124 @@
+"""A rollout: what bounds it, how it ends, and the record of what happened in it."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from odradek_schemas.base import JsonObject, Model
+from odradek_schemas.failures import Failure
+from odradek_schemas.messages import Message, TokenRecord, ToolSpec, Usage
+
+
+class Limits(Model):
+    """The bounds of one rollout. Every wait in it has one of these deadlines, in seconds."""
+
+    max_turns: int = Field(default=16, ge=1, description="Most model calls of one attempt.")
+    max_total_tokens: int | None = Field(
+        default=None, ge=1, description="Most tokens of one attempt, all calls."
+    )
+    max_attempts: int = Field(default=3, ge=1, description="Attempts when the infrastructure fails.")
+    model_seconds: float = Field(default=300.0, gt=0)
+    tool_seconds: float = Field(default=60.0, gt=0)
+    session_seconds: float = Field(default=120.0, gt=0)
+    rollout_seconds: float = Field(
+        default=3600.0, gt=0, description="The whole rollout, all attempts together."
+    )
+
+
+class RolloutStatus(StrEnum):
+    """How a rollout ended. `truncated` hit a bound of its own and is still scored; `failed` is not."""
+
+    COMPLETED = "completed"
+    TRUNCATED = "truncated"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Group(Model):
+    """The rollouts of one task within a run, compared with each other by GRPO and pass@k. `size` is planned."""
+
+    task_id: str
+    size: int = Field(ge=1)
+
+
+class ModelStep(Model):
+    """One answered model call; its reply is `messages[message]` of the trajectory."""
+
+    kind: Literal["model"] = "model"
+    call_id: str
+    turn: int
+    message: int
+    finish_reason: str
+    usage: Usage
+    latency_ms: float
+    tokens: TokenRecord | None = None
+
+
+class ToolStep(Model):
+    """One answered tool call; its observation is `messages[message]` of the trajectory."""
+
+    kind: Literal["tool"] = "tool"
+    call_id: str
+    turn: int
+    message: int
+    name: str
+    is_error: bool = False
+    latency_ms: float
+
+
+Step = Annotated[ModelStep | ToolStep, Field(discriminator="kind")]
+
+
+class Trajectory(Model):
+    """The self-contained record of one rollout: enough to score it again without the world it happened in.
+
+    `messages` is the whole conversation of the last attempt, the first `prompt_messages` of which are the prompt.
+    `evidence` is what only the live world could tell; where it would give the answer away it is sealed.
+    """
+
+    run_id: str
+    rollout_id: str
+    group: Group
+    sample: int
+    environment: str
+    harness: str
+    model: str
+    seed: int
+    task: JsonObject
+    sealed_answer: str | None = None
+    messages: list[Message]
+    prompt_messages: int
+    tools: list[ToolSpec] = Field(default_factory=list)
+    steps: list[Step] = Field(default_factory=list)
+    status: RolloutStatus
+    truncated_by: str | None = None
+    failure: Failure | None = None
+    attempt: int = 1
+    failed_attempts: list[Failure] = Field(default_factory=list)
+    evidence: JsonObject | None = None
+    sealed_evidence: str | None = None
+    final_state: JsonObject | None = None
+    usage: Usage = Field(default_factory=Usage)
+    started_at: datetime
+    finished_at: datetime
+
+    @property
+    def turns(self) -> int:
+        """Model calls answered in the last attempt."""
+        return sum(step.kind == "model" for step in self.steps)
+
+    @property
+    def final_message(self) -> Message | None:
+        """The model's last message, None when it never answered."""
+        replies = (m for m in reversed(self.messages[self.prompt_messages :]) if m.role == "assistant")
+        return next(replies, None)
+
+
+class Reward(Model):
+    """What a verifier says of a trajectory: the reward, its named components, and details for a person."""
+
+    reward: float
+    components: dict[str, float] = Field(default_factory=dict)
+    details: JsonObject = Field(default_factory=dict)

@@ -1,0 +1,212 @@
+"""The topic table: what each topic carries, how it is keyed and kept, who writes and who reads it.
+
+Topics are declared by their logical name; a deployment puts its prefix in front. All but `control` have the same
+number of partitions, so that partition *p* of each carries the same rollouts.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+
+from odradek_schemas import events as e
+
+
+class Kept(StrEnum):
+    """How long records stay. `days` and `long` are bounds after every reader is done with them."""
+
+    DAYS = "days"
+    LONG = "long"
+    COMPACTED = "compacted"
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One topic. `key` says in words what its records are keyed by; `single` topics have one partition."""
+
+    name: str
+    events: tuple[type[e.Event], ...]
+    key: str
+    kept: Kept
+    written_by: tuple[str, ...]
+    read_by: tuple[str, ...]
+    purpose: str
+    single: bool = False
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[Any]:
+        """Reads any event of this topic from JSON."""
+        if len(self.events) == 1:
+            return TypeAdapter(self.events[0])
+        union: Any = self.events[0]
+        for event in self.events[1:]:
+            union = union | event
+        return TypeAdapter(Annotated[union, Field(discriminator="type")])
+
+    @property
+    def types(self) -> frozenset[str]:
+        return frozenset(event.model_fields["type"].default for event in self.events)
+
+    @property
+    def purged(self) -> bool:
+        """Whether workers read it and the purger shortens it (the broker must not)."""
+        return self.kept is Kept.DAYS
+
+
+PRODUCER, AGENT, ENV, VERIFIER, GATEWAY = (
+    "task-producer",
+    "agent-worker",
+    "env-worker",
+    "verifier-worker",
+    "model-gateway",
+)
+WORKERS = (PRODUCER, AGENT, ENV, VERIFIER, GATEWAY)
+
+RUNS = Topic(
+    "runs",
+    (e.RunRequested, e.RunCancelRequested, e.RunDemandRaised, e.RunFinished),
+    "run id",
+    Kept.LONG,
+    ("cli", "trainers", PRODUCER),
+    (PRODUCER, "cli"),
+    "What is asked of runs, and how they ended.",
+)
+RUN_PROGRESS = Topic(
+    "run-progress",
+    (e.RunCountChanged, e.RunProgressed),
+    "run id",
+    Kept.DAYS,
+    (PRODUCER,),
+    (PRODUCER, "cli"),
+    "How far each run is: counts from each partition to the run's owner, and their sums.",
+)
+LEDGER = Topic(
+    "ledger",
+    (e.RunPlanRecorded, e.RunCountRecorded, e.RunSumRecorded),
+    "run id/plan, run id/count, run id/sum/partition",
+    Kept.COMPACTED,
+    (PRODUCER,),
+    (PRODUCER,),
+    "The task-producer's changelog.",
+)
+CONTROL = Topic(
+    "control",
+    (e.RunCancelled, e.PolicyUpdated),
+    "run id, or the model's name",
+    Kept.COMPACTED,
+    (PRODUCER, "trainers"),
+    WORKERS,
+    "What every worker must know, read from the start.",
+    single=True,
+)
+TASKS = Topic(
+    "tasks",
+    (e.RolloutRequested,),
+    "rollout id",
+    Kept.DAYS,
+    (PRODUCER,),
+    (AGENT,),
+    "The rollouts to play.",
+)
+MODEL_CALLS = Topic(
+    "model-calls",
+    (e.ModelCallRequested,),
+    "rollout id",
+    Kept.DAYS,
+    (AGENT, VERIFIER),
+    (GATEWAY,),
+    "Questions for models.",
+)
+MODEL_RESULTS = Topic(
+    "model-results",
+    (e.ModelCallCompleted, e.ModelCallFailed),
+    "rollout id",
+    Kept.DAYS,
+    (GATEWAY,),
+    (AGENT, VERIFIER),
+    "The models' answers.",
+)
+TOOL_ACTIONS = Topic(
+    "tool-actions",
+    (e.SessionRequested, e.ToolCallRequested, e.SessionCloseRequested),
+    "rollout id",
+    Kept.DAYS,
+    (AGENT,),
+    (ENV,),
+    "What agents want done in their worlds.",
+)
+OBSERVATIONS = Topic(
+    "observations",
+    (e.SessionReady, e.ToolCallCompleted, e.ToolCallFailed, e.SessionClosed, e.SessionFailed),
+    "rollout id",
+    Kept.DAYS,
+    (ENV,),
+    (AGENT,),
+    "What the worlds answered.",
+)
+JOURNAL = Topic(
+    "journal",
+    (e.JournalAppended, e.RolloutSnapshot, e.RolloutEnded, e.HarnessStuck),
+    "rollout id",
+    Kept.DAYS,
+    (AGENT,),
+    (AGENT, "cli"),
+    "What each rollout has accepted, in order: the agent-worker's changelog and the live view.",
+)
+SESSIONS = Topic(
+    "sessions",
+    (e.SessionStateChanged,),
+    "session id",
+    Kept.COMPACTED,
+    (ENV,),
+    (ENV,),
+    "The state of open sessions: the env-worker's changelog.",
+)
+TRAJECTORIES = Topic(
+    "trajectories",
+    (e.TrajectoryFinished,),
+    "rollout id",
+    Kept.LONG,
+    (AGENT,),
+    (VERIFIER, "replays", "exports"),
+    "One self-contained record per rollout.",
+)
+REWARDS = Topic(
+    "rewards",
+    (e.RewardAssigned,),
+    "rollout id",
+    Kept.LONG,
+    (VERIFIER,),
+    (PRODUCER, "trainers", "cli"),
+    "One reward per rollout and scoring.",
+)
+DEAD_LETTERS = Topic(
+    "dead-letters",
+    (e.RecordRejected,),
+    "the record's coordinates",
+    Kept.LONG,
+    WORKERS,
+    ("cli",),
+    "Records that could not be read, with the reason.",
+)
+
+TOPICS = (
+    RUNS,
+    RUN_PROGRESS,
+    LEDGER,
+    CONTROL,
+    TASKS,
+    MODEL_CALLS,
+    MODEL_RESULTS,
+    TOOL_ACTIONS,
+    OBSERVATIONS,
+    JOURNAL,
+    SESSIONS,
+    TRAJECTORIES,
+    REWARDS,
+    DEAD_LETTERS,
+)
+
+BY_NAME = {topic.name: topic for topic in TOPICS}
