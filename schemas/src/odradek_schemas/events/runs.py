@@ -16,7 +16,7 @@ from odradek_schemas.rollouts import Limits
 class Dataset(Model):
     """A data set by reference: a JSONL file, one task a line.
 
-    `uri` is `blob:sha256:<hex>` (in the blob store) or `file:///absolute/path` (readable by the task-producer).
+    `uri` is `blob:<reference>` (in the blob store) or `file:///absolute/path` (readable by the task-producer).
     """
 
     uri: str
