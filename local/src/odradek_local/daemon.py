@@ -1,0 +1,67 @@
+"""The supervisor's own process.
+
+`supervisor.up` starts it as `python -m odradek_local.daemon LOCK SETTINGS`: the descriptor of the lock file that it
+holds, and its settings as JSON.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from datetime import UTC, datetime
+
+from odradek_local.keeper import Keeper
+from odradek_local.settings import LocalSettings
+from odradek_local.stack import Stack
+from odradek_local.state import StackState, Status, supervisor_log, write_state
+from odradek_runtime.topics import apply_topics
+
+
+async def run(settings: LocalSettings) -> None:
+    """Runs the whole stack until it is cancelled; raises what keeps it from starting, after stopping all parts."""
+    stack = Stack(settings)
+    keeper = Keeper(_initial_state(stack), lambda state: write_state(settings.folder, state))
+    try:
+        await keeper.bring_up(stack.foundation)
+        await apply_topics(stack.broker.bootstrap, settings.topic_prefix, settings.partitions)
+        await keeper.bring_up(stack.services)
+        await keeper.keep()
+    except Exception as error:
+        keeper.fail(error)
+        raise
+    finally:
+        await keeper.stop()
+
+
+async def until_signal(work: asyncio.Task[None]) -> None:
+    """Awaits the work; SIGTERM and SIGINT cancel it, which is its orderly end."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, work.cancel)
+    await asyncio.wait({work})
+    if not work.cancelled():
+        work.result()
+
+
+def _initial_state(stack: Stack) -> StackState:
+    settings = stack.settings
+    return StackState(
+        status=Status.STARTING,
+        supervisor_pid=os.getpid(),
+        started_at=datetime.now(UTC),
+        bootstrap=stack.broker.bootstrap,
+        topic_prefix=settings.topic_prefix,
+        partitions=settings.partitions,
+        blob_store=stack.blob_store,
+        models=stack.models,
+        log=supervisor_log(settings.folder),
+        notes=stack.notes,
+    )
+
+
+async def _main(lock: int, settings: LocalSettings) -> None:
+    os.set_inheritable(lock, False)  # the parts must not keep the lock when the supervisor is gone
+    await until_signal(asyncio.create_task(run(settings)))
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(int(sys.argv[1]), LocalSettings.model_validate_json(sys.argv[2])))

@@ -1,0 +1,76 @@
+"""One of the five services as a child process, started by its console script."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from odradek_local.health import answers_http, until_healthy
+from odradek_local.ports import HOST
+from odradek_local.process import Process, ProcessError
+
+SECRETS = ("ODRADEK_SEALING_PUBLIC_KEY_FILE", "ODRADEK_SEALING_PRIVATE_KEY_FILE", "ODRADEK_MODELS")
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a service gets besides what all get."""
+
+    name: str
+    public_key: bool = False
+    private_key: bool = False
+    models: bool = False
+
+    @property
+    def command(self) -> str:
+        return f"odradek-{self.name}"
+
+
+SERVICES = (
+    Needs("task-producer", public_key=True),
+    Needs("agent-worker"),
+    Needs("env-worker", private_key=True),
+    Needs("verifier-worker", private_key=True),
+    Needs("model-gateway", models=True),
+)
+
+
+class Service:
+    """A service that says at `/readyz` on its port whether it is ready for work."""
+
+    def __init__(self, needs: Needs, port: int, env: Mapping[str, str], log: Path):
+        self.name = needs.name
+        self.port = port
+        self.process = Process(needs.name, [str(script(needs.command))], log=log, env=env)
+
+    def start(self) -> None:
+        """Starts it; does not wait. Raises ProcessError when it is not installed."""
+        command = Path(self.process.command[0])
+        if not command.exists():
+            raise ProcessError(f"{command} is not there: install odradek-{self.name} beside {sys.executable}")
+        self.process.start()
+
+    async def healthy(self, deadline_s: float) -> None:
+        """Waits until it is ready; raises ProcessError with the end of its log."""
+        ready = f"http://{HOST}:{self.port}/readyz"
+        await until_healthy(self.process, lambda: answers_http(ready), deadline_s)
+
+    def stop(self, grace_s: float = 15.0) -> None:
+        """Lets it drain, for at most `grace_s` seconds."""
+        self.process.stop(grace_s)
+
+
+def script(command: str) -> Path:
+    """A console script of the environment that this program runs in."""
+    return Path(sys.executable).with_name(command)
+
+
+def without(env: Mapping[str, str], names: set[str]) -> dict[str, str]:
+    """The environment less what only some services may have: sealing keys, models and their API keys."""
+    return {key: value for key, value in env.items() if key not in names and key not in SECRETS}
+
+
+def inherited(api_keys: set[str], needs: Needs) -> dict[str, str]:
+    """This process's environment as a service may see it; `api_keys` are variables that only the gateway reads."""
+    return without(os.environ, set() if needs.models else api_keys)

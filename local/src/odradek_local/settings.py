@@ -1,0 +1,40 @@
+"""Settings of the local stack, from the environment (`ODRADEK_` in front) or from the command that starts it."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from odradek_local import kafka, model
+
+
+class Upstream(BaseModel):
+    """Where a model is served, as the model gateway reads it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    base_url: str
+    model: str
+    tool_calls: str = Field("native", pattern="^(native|json_schema)$")
+    api_key_env: str | None = None
+
+
+class LocalSettings(BaseSettings):
+    """What the local stack is made with. A port that is taken is replaced by a free one, and said."""
+
+    model_config = SettingsConfigDict(env_prefix="ODRADEK_", extra="ignore")
+
+    data_dir: Path = Path("~/.local/share/odradek")
+    kafka_port: int = kafka.DEFAULT_PORT
+    kafka_heap: str = kafka.DEFAULT_HEAP
+    model_port: int = model.DEFAULT_PORT
+    services_port: int = Field(8200, description="of the first service; the others take the ports after it")
+    partitions: int = Field(4, ge=1, le=256)
+    topic_prefix: str = "odradek."
+    models: dict[str, Upstream] = Field({}, description="besides the local one, by name")
+    local_model: bool = Field(True, description="whether to run the small model")
+
+    @property
+    def folder(self) -> Path:
+        """The data directory, absolute."""
+        return self.data_dir.expanduser().absolute()

@@ -1,0 +1,92 @@
+"""What the local stack is made of, in the order in which it starts."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from odradek_local import model
+from odradek_local.kafka import KafkaBroker
+from odradek_local.keys import KeyFiles, sealing_keys
+from odradek_local.model import ModelServer
+from odradek_local.ports import Ports
+from odradek_local.process import Process
+from odradek_local.service import SERVICES, Needs, Service, inherited
+from odradek_local.settings import LocalSettings, Upstream
+
+
+class Part(Protocol):
+    """A process of the stack, with what it takes to start it, know it well and stop it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+    @property
+    def process(self) -> Process: ...
+    def start(self) -> None: ...
+    async def healthy(self, deadline_s: float) -> None: ...
+    def stop(self) -> None: ...
+
+
+class Stack:
+    """The broker, the model server (unless it is left out) and the five services."""
+
+    def __init__(self, settings: LocalSettings):
+        self.settings = settings
+        ports, logs = Ports(), settings.folder / "logs"
+        self.broker = KafkaBroker(
+            settings.folder / "kafka", ports.choose("Kafka", settings.kafka_port), heap=settings.kafka_heap
+        )
+        self.model = _model_server(settings, ports, logs)
+        self.models = _upstreams(settings, self.model)
+        keys = sealing_keys(settings.folder / "keys")
+        self.services: list[Part] = [
+            self._service(needs, ports.choose(needs.name, settings.services_port + number), keys, logs)
+            for number, needs in enumerate(SERVICES)
+        ]
+        self.notes = ports.notes
+
+    @property
+    def blob_store(self) -> str:
+        """Where values too large for a record go."""
+        return f"file://{self.settings.folder / 'blobs'}"
+
+    @property
+    def foundation(self) -> list[Part]:
+        """What runs before the services can."""
+        return [self.broker, self.model] if self.model else [self.broker]
+
+    def _service(self, needs: Needs, port: int, keys: KeyFiles, logs: Path) -> Service:
+        return Service(needs, port, self._environment(needs, port, keys), logs / f"{needs.name}.log")
+
+    def _environment(self, needs: Needs, port: int, keys: KeyFiles) -> Mapping[str, str]:
+        api_keys = {upstream.api_key_env for upstream in self.models.values() if upstream.api_key_env}
+        env = inherited(api_keys, needs) | {
+            "ODRADEK_BOOTSTRAP_SERVERS": self.broker.bootstrap,
+            "ODRADEK_TOPIC_PREFIX": self.settings.topic_prefix,
+            "ODRADEK_PARTITIONS": str(self.settings.partitions),
+            "ODRADEK_BLOB_STORE": self.blob_store,
+            "ODRADEK_HTTP_PORT": str(port),
+            "ODRADEK_WORKER_ID": f"{needs.name}-0",
+        }
+        if needs.public_key:
+            env["ODRADEK_SEALING_PUBLIC_KEY_FILE"] = str(keys.public)
+        if needs.private_key:
+            env["ODRADEK_SEALING_PRIVATE_KEY_FILE"] = str(keys.private)
+        if needs.models:
+            env["ODRADEK_MODELS"] = json.dumps({name: up.model_dump() for name, up in self.models.items()})
+        return env
+
+
+def _model_server(settings: LocalSettings, ports: Ports, logs: Path) -> ModelServer | None:
+    if not settings.local_model:
+        return None
+    return ModelServer(logs / "model-server.log", ports.choose("the model server", settings.model_port))
+
+
+def _upstreams(settings: LocalSettings, server: ModelServer | None) -> dict[str, Upstream]:
+    if server is None:
+        return settings.models
+    local = Upstream(base_url=server.base_url, model=model.MODEL, tool_calls="json_schema")
+    return {model.MODEL: local} | settings.models

@@ -1,0 +1,128 @@
+"""What is known about a local stack: a JSON file in its data directory, and the lock of its supervisor."""
+
+import fcntl
+import os
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from odradek_local.settings import Upstream
+
+
+class StackError(RuntimeError):
+    """The local stack could not be started or stopped, or is not well; the message says why and what to do."""
+
+
+class Status(StrEnum):
+    """Of the stack as a whole."""
+
+    STARTING = "starting"
+    HEALTHY = "healthy"
+    DEGRADED = "degraded"
+    FAILED = "failed"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+
+
+class PartStatus(StrEnum):
+    """Of one part. A part that `failed` is not restarted any more."""
+
+    STARTING = "starting"
+    HEALTHY = "healthy"
+    RESTARTING = "restarting"
+    FAILED = "failed"
+
+
+class PartState(BaseModel):
+    """One process of the stack."""
+
+    name: str
+    status: PartStatus
+    pid: int
+    port: int
+    log: Path
+    restarts: int = 0
+
+
+class StackState(BaseModel):
+    """The whole stack, with what a client needs to use it."""
+
+    status: Status
+    supervisor_pid: int
+    started_at: datetime
+    bootstrap: str
+    topic_prefix: str
+    partitions: int
+    blob_store: str
+    models: dict[str, Upstream]
+    log: Path
+    parts: list[PartState] = []
+    notes: list[str] = []
+    error: str | None = None
+
+
+def read_state(folder: Path) -> StackState | None:
+    """The state last written in this data directory, or None when there was never a stack."""
+    path = folder / "state.json"
+    return StackState.model_validate_json(path.read_bytes()) if path.exists() else None
+
+
+def supervisor_log(folder: Path) -> Path:
+    """Where the supervisor of this data directory writes what it does."""
+    return folder / "logs" / "supervisor.log"
+
+
+def write_state(folder: Path, state: StackState) -> None:
+    """Replaces the state; a reader sees the old one or the new one, whole."""
+    partial = folder / "state.json.partial"
+    partial.write_text(state.model_dump_json(indent=2) + "\n")
+    partial.replace(folder / "state.json")
+
+
+def forget_state(folder: Path) -> None:
+    """Removes what an earlier stack wrote; only its next supervisor may, or whoever starts that."""
+    (folder / "state.json").unlink(missing_ok=True)
+
+
+class SupervisorLock:
+    """Held by the one supervisor of a data directory for as long as it lives; the kernel gives it back.
+
+    `up` takes it and hands the open file on to the supervisor that it starts, so that no moment is without an owner.
+    """
+
+    def __init__(self, folder: Path):
+        self.path = folder / "supervisor.lock"
+
+    def take(self) -> int | None:
+        """The locked file's descriptor, or None when a supervisor has it."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        os.truncate(descriptor, 0)
+        return descriptor
+
+    @property
+    def held(self) -> bool:
+        """Whether a supervisor lives."""
+        if not self.path.exists():
+            return False
+        with self.path.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
+
+    @property
+    def pid(self) -> int:
+        """The supervisor's process id; raises StackError while it is only being started."""
+        noted = self.path.read_text()
+        if not noted:
+            raise StackError("The local stack is just being started: try again in a second.")
+        return int(noted)

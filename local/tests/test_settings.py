@@ -1,0 +1,62 @@
+"""What each service is given, and what it is not."""
+
+import json
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from odradek_local.keys import sealing_keys
+from odradek_local.ports import Ports
+from odradek_local.settings import LocalSettings, Upstream
+from odradek_local.stack import Stack
+
+
+def stack(folder: Path, **settings: object) -> Stack:
+    ports = {"kafka_port": 0, "model_port": 0, "services_port": 0}
+    return Stack(LocalSettings.model_validate({"data_dir": folder, **ports, **settings}))
+
+
+def test_only_those_who_may_open_answers_get_the_private_key(tmp_path: Path) -> None:
+    env = {service.name: service.process.env for service in stack(tmp_path).services}
+    having = {name for name in env if "ODRADEK_SEALING_PRIVATE_KEY_FILE" in env[name]}
+    assert having == {"env-worker", "verifier-worker"}
+    assert {name for name in env if "ODRADEK_SEALING_PUBLIC_KEY_FILE" in env[name]} == {"task-producer"}
+
+
+def test_only_the_gateway_knows_the_models_and_their_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "secret")
+    monkeypatch.setenv("ODRADEK_MODELS", "{}")
+    far = Upstream(base_url="http://127.0.0.1:1/v1", model="far-1", api_key_env="SOME_API_KEY")
+    env = {service.name: service.process.env for service in stack(tmp_path, models={"far": far}).services}
+    assert {name for name in env if "SOME_API_KEY" in env[name]} == {"model-gateway"}
+    assert {name for name in env if "ODRADEK_MODELS" in env[name]} == {"model-gateway"}
+    models = json.loads(env["model-gateway"]["ODRADEK_MODELS"])
+    assert set(models) == {"smollm2", "far"}
+    assert models["smollm2"]["tool_calls"] == "json_schema"
+
+
+def test_every_service_has_a_port_and_a_name_of_its_own(tmp_path: Path) -> None:
+    env = [service.process.env for service in stack(tmp_path).services]
+    assert len({each["ODRADEK_HTTP_PORT"] for each in env}) == 5
+    assert len({each["ODRADEK_WORKER_ID"] for each in env}) == 5
+
+
+def test_keys_are_made_once_and_private(tmp_path: Path) -> None:
+    files = sealing_keys(tmp_path / "keys")
+    before = files.private.read_bytes(), files.public.read_bytes()
+    assert sealing_keys(tmp_path / "keys") == files
+    assert (files.private.read_bytes(), files.public.read_bytes()) == before
+    assert stat.S_IMODE(files.private.stat().st_mode) == 0o600
+
+
+def test_a_default_port_that_is_taken_is_replaced_and_said() -> None:
+    ports = Ports()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        wanted = taken.getsockname()[1]
+        port = ports.choose("Kafka", wanted)
+    assert port != wanted
+    assert ports.notes == [f"Port {wanted} is taken: Kafka listens on {port}."]
