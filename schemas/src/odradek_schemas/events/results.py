@@ -38,7 +38,7 @@ class RewardAssigned(RolloutEvent):
 
     type: Literal["RewardAssigned"] = "RewardAssigned"
     scoring: str = PRIMARY_SCORING
-    reward: float | None
+    reward: float | None = None
     masked: bool = False
     components: dict[str, float] = Field(default_factory=dict)
     details: JsonObject = Field(default_factory=dict)
