@@ -1,0 +1,1 @@
+"""What users write against: environments, harnesses, verifiers, and the means to test them."""

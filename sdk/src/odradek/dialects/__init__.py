@@ -1,0 +1,1 @@
+"""Converters between other APIs' messages and ours. Pure functions."""

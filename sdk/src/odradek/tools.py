@@ -1,0 +1,173 @@
+"""Tools: methods of an environment that the model may call.
+
+A tool takes the session's state first and then the arguments that the model chooses; its signature and docstring
+become the JSON Schema that the model reads, and that each call is validated against.
+"""
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_type_hints
+
+import jsonschema_rs
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic_core import to_jsonable_python
+
+from odradek_schemas.base import JsonObject
+from odradek_schemas.codec import explain
+from odradek_schemas.messages import FunctionSpec, ToolSpec
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_MARK = "__odradek_tool__"
+_STATE_PARAMETERS = 2
+"""`self` and the state: what a tool's signature begins with."""
+
+
+class ToolError(Exception):
+    """Raised by a tool to tell the model what went wrong. The rollout goes on."""
+
+
+class ToolDefinitionError(TypeError):
+    """A method can't be offered as a tool."""
+
+    def __init__(self, owner: type, name: str, reason: str) -> None:
+        super().__init__(f"{owner.__name__}.{name} can't be a tool: {reason}")
+
+
+class InvalidArguments(Exception):
+    """The model's arguments don't fit the tool's schema; the message is for the model to read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What the model gets to read.
+
+    `is_error`: the call was bad, or the tool refused it. `done`: the episode is over.
+    """
+
+    content: str
+    is_error: bool = False
+    done: bool = False
+
+
+def tool(method: _Function) -> _Function:
+    """Offer a method `(self, state, **arguments)` to the model.
+
+    The docstring is the tool's description; `Annotated[int, Field(description=...)]` describes an argument.
+    A plain method runs in a thread, an `async def` on the event loop. What it returns is what the model reads:
+    text as it is, a `ToolResult` for more control, anything else as JSON.
+    """
+    setattr(method, _MARK, True)
+    return method
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool of an environment class."""
+
+    name: str
+    spec: ToolSpec
+    arguments: type[BaseModel]
+    validator: jsonschema_rs.Validator
+    is_async: bool
+
+    def read_arguments(self, text: str) -> dict[str, Any]:
+        """Read the arguments as a model wrote them; blank text counts as no arguments.
+
+        Raises:
+            InvalidArguments: not JSON, or not what the schema asks for. The message says what is wrong and where.
+        """
+        try:
+            raw = json.loads(text) if text.strip() else {}
+            problems = [_describe(error) for error in self.validator.iter_errors(raw)]
+        except (ValueError, RecursionError) as error:
+            raise InvalidArguments(f"the arguments are not JSON: {error}") from error
+        if problems:
+            raise InvalidArguments("; ".join(problems))
+        try:
+            read = self.arguments.model_validate(raw)
+        except ValidationError as error:
+            raise InvalidArguments(explain(error)) from error
+        return {name: getattr(read, name) for name in self.arguments.model_fields}
+
+    async def run(self, environment: object, state: object, arguments: dict[str, Any]) -> Any:
+        """Call the method; whatever it raises goes through."""
+        method = getattr(environment, self.name)
+        if self.is_async:
+            return await method(state, **arguments)
+        return await asyncio.to_thread(method, state, **arguments)
+
+
+def collect_tools(owner: type) -> Mapping[str, Tool]:
+    """The tools of a class and of those it inherits from, in the order of their definition.
+
+    Raises:
+        ToolDefinitionError: a method marked as a tool has a signature that can't be described to a model.
+    """
+    names: dict[str, type] = {}
+    for cls in reversed(owner.__mro__):
+        for name, member in vars(cls).items():
+            if getattr(member, _MARK, False):
+                names[name] = cls
+            elif name in names:
+                del names[name]
+    return {name: _build(cls, name) for name, cls in names.items()}
+
+
+def as_result(returned: object) -> ToolResult:
+    """What a tool returned, as the model reads it."""
+    if isinstance(returned, ToolResult):
+        return returned
+    if isinstance(returned, str):
+        return ToolResult(returned)
+    return ToolResult(json.dumps(to_jsonable_python(returned), ensure_ascii=False))
+
+
+def _build(owner: type, name: str) -> Tool:
+    method = vars(owner)[name]
+    arguments = _arguments_model(owner, name, method)
+    schema = _schema(arguments)
+    function = FunctionSpec(name=name, description=inspect.getdoc(method), parameters=schema)
+    return Tool(
+        name=name,
+        spec=ToolSpec(function=function),
+        arguments=arguments,
+        validator=jsonschema_rs.validator_for(schema),
+        is_async=inspect.iscoroutinefunction(method),
+    )
+
+
+def _arguments_model(owner: type, name: str, method: Callable[..., Any]) -> type[BaseModel]:
+    parameters = list(inspect.signature(method).parameters.values())
+    if len(parameters) < _STATE_PARAMETERS:
+        raise ToolDefinitionError(owner, name, "its first parameters must be self and the state")
+    try:
+        hints = get_type_hints(method, localns=dict(vars(owner)), include_extras=True)
+    except NameError as error:
+        raise ToolDefinitionError(owner, name, f"an annotation can't be resolved: {error}") from error
+    fields: dict[str, Any] = {}
+    for parameter in parameters[_STATE_PARAMETERS:]:
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise ToolDefinitionError(owner, name, f"the model can't name its parameter {parameter}")
+        if parameter.name not in hints:
+            raise ToolDefinitionError(owner, name, f"parameter {parameter.name!r} needs a type")
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = (hints[parameter.name], default)
+    return create_model(f"{name}_arguments", __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def _schema(arguments: type[BaseModel]) -> JsonObject:
+    schema = arguments.model_json_schema()
+    schema.pop("title", None)
+    schema.setdefault("properties", {})
+    for field in schema["properties"].values():
+        field.pop("title", None)
+    return schema
+
+
+def _describe(error: jsonschema_rs.ValidationError) -> str:
+    where = ".".join(map(str, error.instance_path))
+    return f"{where}: {error.message}" if where else error.message
