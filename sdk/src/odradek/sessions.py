@@ -1,0 +1,314 @@
+"""The rules of a session: how an environment's world is opened, acted in and closed.
+
+Given an action, `Sessions.answer` says what the agent is told and what must be remembered. It does no I/O of its own:
+the env-worker makes events and a changelog of the answers, `odradek.testing.play` uses them as they are.
+
+- The actions of a session are answered one at a time, in the order in which they were asked for.
+- A call of the last turn that comes again is answered from memory, never applied twice.
+- An action that fails leaves the state as it was before it.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from odradek_schemas.base import JsonObject
+from odradek_schemas.events import (
+    SessionClosed,
+    SessionCloseRequested,
+    SessionFailed,
+    SessionReady,
+    SessionRequested,
+    SessionStateChanged,
+    ToolCallCompleted,
+    ToolCallFailed,
+    ToolCallRequested,
+)
+from odradek_schemas.failures import Failure, FailureKind, Stage
+from pydantic import BaseModel
+from pydantic_core import to_json
+
+from odradek.environment import Environment
+from odradek.plugins import UnknownPlugin, load_environment
+from odradek.threads import in_thread
+from odradek.tools import ToolResult
+
+SessionAction = SessionRequested | ToolCallRequested | SessionCloseRequested
+SessionReply = SessionReady | SessionFailed | ToolCallCompleted | ToolCallFailed | SessionClosed
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an action came to: the reply, the session's new state if it changed, whether the session has ended."""
+
+    reply: SessionReply
+    changed: SessionStateChanged | None = None
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class _Session:
+    """An open session. `state` is the living object; None: it must be read from `record` again."""
+
+    record: SessionStateChanged
+    state: BaseModel | None = None
+
+
+class _Refused(Exception):
+    def __init__(self, kind: FailureKind, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Sessions:
+    """The open sessions of one partition, or of one test.
+
+    `open_answer` opens a sealed answer for environments whose evidence needs it, and `seal` closes what they
+    gather with it; a `Sessions` without them fails such sessions as `answer_unreadable`.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[str], Environment] = load_environment,
+        open_answer: Callable[[str], JsonObject] | None = None,
+        seal: Callable[[JsonObject], str] | None = None,
+    ) -> None:
+        self._load = load
+        self._open_answer = open_answer
+        self._seal = seal
+        self._environments: dict[str, Environment] = {}
+        self._open: dict[str, _Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def restore(self, record: SessionStateChanged) -> None:
+        """Take in a session as it was last remembered."""
+        self._open[record.session_id] = _Session(record)
+
+    def forget(self, session_id: str) -> None:
+        """Drop a session, if it is there."""
+        self._open.pop(session_id, None)
+
+    async def answer(self, action: SessionAction) -> Outcome:
+        """Carry out one action within its `timeout_seconds`. Failures are replies too; nothing that the environment
+        raises escapes."""
+        try:
+            async with asyncio.timeout(action.timeout_seconds) as deadline:
+                return await self._apply(action)
+        except _Refused as refused:
+            failure = fault(action, refused.kind, str(refused))
+        except (
+            BaseException
+        ) as error:  # user code may raise anything, SystemExit too: it becomes a typed failure
+            if _is_cancelled(error):
+                raise
+            if isinstance(error, TimeoutError) and deadline.expired():
+                failure = overdue(action)
+            else:
+                failure = fault(action, FailureKind.ENVIRONMENT_ERROR, _describe(error))
+        return self.fail(action, failure)
+
+    def fail(self, action: SessionAction, failure: Failure) -> Outcome:
+        """Answer an action that is not, or could not be, carried out. A session that can't be closed ends all the same."""
+        if isinstance(action, ToolCallRequested):
+            self._rewind(action.session_id)
+            reply = ToolCallFailed(**_names(action, "failed"), call_id=action.id, failure=failure)
+            return Outcome(reply)
+        ended = isinstance(action, SessionCloseRequested) and action.session_id in self._open
+        if ended:
+            self.forget(action.session_id)
+        return Outcome(session_failed(action, failure), ended=ended)
+
+    async def _apply(self, action: SessionAction) -> Outcome:
+        if isinstance(action, SessionRequested):
+            return await self._open_session(action)
+        if isinstance(action, ToolCallRequested):
+            return await self._call(action)
+        return await self._close(action)
+
+    async def _open_session(self, request: SessionRequested) -> Outcome:
+        """A repeated request is answered as the first one was: a fresh world of the same task and seed looks the same."""
+        environment = await self._environment(request.environment)
+        if environment.State is None:
+            raise _Refused(
+                FailureKind.ENVIRONMENT_ERROR, f"environment {environment.name!r} has no state, so no session"
+            )
+        task = _read(environment.Task, request.task)
+        state = await in_thread(environment.reset, task, request.seed)
+        record = _record(request, state)
+        ready = SessionReady(
+            **_names(request, "ready"),
+            tools=request.tools or environment.tools(),
+            observation=await in_thread(environment.observe, state),
+        )
+        if request.session_id in self._open:
+            return Outcome(ready)
+        self._open[request.session_id] = _Session(record, state)
+        return Outcome(ready, record)
+
+    async def _call(self, action: ToolCallRequested) -> Outcome:
+        session = self._session(action)
+        record = session.record
+        if action.id in record.answered:
+            return Outcome(record.answered[action.id])
+        if action.turn < record.turn:
+            raise _Refused(
+                FailureKind.TOOL_INTERRUPTED,
+                f"call of turn {action.turn} in a session that is at turn {record.turn}: "
+                "its answer is not remembered, and it is not applied twice",
+            )
+        environment = await self._environment(record.request.environment)
+        state = self._living(session, environment)
+        began = time.perf_counter()
+        function = action.call.function
+        result = await environment.call(state, function.name, function.arguments)
+        reply = _observation(action, result, (time.perf_counter() - began) * 1000)
+        earlier = record.answered if action.turn == record.turn else {}
+        session.record = _record(record.request, state, action.turn, {**earlier, action.id: reply})
+        return Outcome(reply, session.record)
+
+    async def _close(self, action: SessionCloseRequested) -> Outcome:
+        if action.discard:
+            known = action.session_id in self._open
+            self.forget(action.session_id)
+            return Outcome(SessionClosed(**_names(action, "closed")), ended=known)
+        session = self._session(action)
+        environment = await self._environment(session.record.request.environment)
+        evidence, sealed = await self._evidence(session, environment)
+        closed = SessionClosed(
+            **_names(action, "closed"),
+            evidence=evidence,
+            sealed_evidence=sealed,
+            final_state=session.record.state,
+        )
+        self.forget(action.session_id)
+        return Outcome(closed, ended=True)
+
+    async def _evidence(
+        self, session: _Session, environment: Environment
+    ) -> tuple[JsonObject | None, str | None]:
+        """The evidence as (open, sealed): what was gathered with the answer at hand might give it away."""
+        request = session.record.request
+        task = _read(environment.Task, request.task)
+        state = self._living(session, environment)
+        if not environment.evidence_needs_answer:
+            return await in_thread(environment.evidence, state, task, None), None
+        if self._open_answer is None or self._seal is None:
+            raise _Refused(
+                FailureKind.ANSWER_UNREADABLE,
+                f"evidence of {environment.name!r} needs the answer, and there are no keys to open and seal it",
+            )
+        answer = self._read_answer(environment, request.sealed_answer)
+        evidence = await in_thread(environment.evidence, state, task, answer)
+        return None, None if evidence is None else self._seal(evidence)
+
+    def _read_answer(self, environment: Environment, sealed: str | None) -> BaseModel | None:
+        if sealed is None or environment.Answer is None or self._open_answer is None:
+            return None
+        try:
+            return _read(environment.Answer, self._open_answer(sealed))
+        except Exception as error:
+            raise _Refused(FailureKind.ANSWER_UNREADABLE, _describe(error)) from error
+
+    async def _environment(self, name: str) -> Environment:
+        known = self._environments.get(name)
+        if known is None:
+            try:
+                known = self._environments[name] = await in_thread(self._load, name)
+            except UnknownPlugin as error:
+                raise _Refused(FailureKind.UNKNOWN_ENVIRONMENT, str(error)) from error
+        return known
+
+    def _session(self, action: ToolCallRequested | SessionCloseRequested) -> _Session:
+        session = self._open.get(action.session_id)
+        if session is None:
+            raise _Refused(FailureKind.SESSION_LOST, f"session {action.session_id} is not open here")
+        return session
+
+    def _living(self, session: _Session, environment: Environment) -> BaseModel:
+        if session.state is None:
+            assert environment.State is not None, "sessions are opened for environments with a State only"
+            session.state = _read(environment.State, session.record.state)
+        return session.state
+
+    def _rewind(self, session_id: str) -> None:
+        """Drop the living state: a failed call may have changed half of it, and its thread may still be at it."""
+        if session := self._open.get(session_id):
+            session.state = None
+
+
+def fault(action: SessionAction, kind: FailureKind, message: str) -> Failure:
+    """A failure of `action`, at the stage where it belongs."""
+    stage = Stage.TOOL if isinstance(action, ToolCallRequested) else Stage.SESSION
+    return Failure(kind=kind, stage=stage, message=message)
+
+
+def overdue(action: SessionAction) -> Failure:
+    """The failure of an action that did not end within its `timeout_seconds`."""
+    if isinstance(action, ToolCallRequested):
+        what, kind = f"tool {action.call.function.name!r}", FailureKind.TOOL_DEADLINE
+    else:
+        opening = isinstance(action, SessionRequested)
+        what, kind = f"{'opening' if opening else 'closing'} the session", FailureKind.SESSION_DEADLINE
+    return fault(action, kind, f"{what} took longer than {action.timeout_seconds:g} s")
+
+
+def session_failed(action: SessionRequested | SessionCloseRequested, failure: Failure) -> SessionFailed:
+    return SessionFailed(**_names(action, "failed"), failure=failure)
+
+
+def _names(action: SessionAction, outcome: str) -> dict[str, Any]:
+    """The ids of a reply: of the call for a tool call, else of the session."""
+    owner = action.id if isinstance(action, ToolCallRequested) else action.session_id
+    return {
+        "id": f"{owner}/{outcome}",
+        "run_id": action.run_id,
+        "rollout_id": action.rollout_id,
+        "session_id": action.session_id,
+    }
+
+
+def _observation(action: ToolCallRequested, result: ToolResult, latency_ms: float) -> ToolCallCompleted:
+    return ToolCallCompleted(
+        **_names(action, "completed"),
+        call_id=action.id,
+        content=result.content,
+        is_error=result.is_error,
+        done=result.done,
+        latency_ms=latency_ms,
+    )
+
+
+def _record(
+    request: SessionRequested,
+    state: BaseModel,
+    turn: int = 0,
+    answered: dict[str, ToolCallCompleted] | None = None,
+) -> SessionStateChanged:
+    return SessionStateChanged(
+        **_names(request, "state"),
+        request=request,
+        state=state.model_dump(mode="json"),
+        turn=turn,
+        answered=answered or {},
+    )
+
+
+def _read(model: type[_Model], content: JsonObject) -> _Model:
+    """Read a user's model as from the log, so that strict models accept what JSON makes of their values."""
+    return model.model_validate_json(to_json(content))
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Whether the one who asked has been cancelled, rather than something that user code was waiting for."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+def _describe(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
