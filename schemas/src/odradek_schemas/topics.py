@@ -75,7 +75,7 @@ RUNS = Topic(
 )
 RUN_PROGRESS = Topic(
     "run-progress",
-    (e.RunCountChanged, e.RunProgressed),
+    (e.RunCountChanged, e.RunCountReleased, e.RunProgressed),
     "run id",
     Kept.DAYS,
     (PRODUCER,),

@@ -3,8 +3,11 @@
 from datetime import datetime
 from typing import Literal
 
+from pydantic import Field
+
 from odradek_schemas.events.base import RunEvent
 from odradek_schemas.events.runs import RunCounts, RunRequested
+from odradek_schemas.failures import Failure
 
 
 class RunPlanRecorded(RunEvent):
@@ -16,6 +19,7 @@ class RunPlanRecorded(RunEvent):
     admitted: int = 0
     demand: int | None = None
     cancelled: str | None = None
+    failure: Failure | None = Field(default=None, description="Why it was cancelled, if nobody asked for it.")
     finished: bool = False
     started_at: datetime
 

@@ -96,6 +96,13 @@ class RunCountChanged(RunEvent):
     counts: RunCounts
 
 
+class RunCountReleased(RunEvent):
+    """From a run's owner to `partition`: the run is over, its counts there can be forgotten."""
+
+    type: Literal["RunCountReleased"] = "RunCountReleased"
+    partition: int
+
+
 class RunProgressed(RunEvent):
     type: Literal["RunProgressed"] = "RunProgressed"
     planned: int
