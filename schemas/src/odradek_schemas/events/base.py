@@ -36,6 +36,10 @@ class RunEvent(Event):
 
     run_id: str
 
+    @property
+    def key(self) -> str:
+        return self.run_id
+
 
 class RolloutEvent(Event):
     """An event of one rollout."""
