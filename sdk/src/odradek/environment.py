@@ -90,6 +90,15 @@ class Environment(ABC):
         except ToolError as error:
             return ToolResult(str(error), is_error=True)
 
+    def read_arguments(self, name: str, arguments: str) -> dict[str, Any]:
+        """The arguments of a call to tool `name`, checked as `call` checks them, by parameter name.
+
+        Raises:
+            KeyError: there is no such tool.
+            InvalidArguments: they are not what the tool's schema asks for.
+        """
+        return self._tools[name].read_arguments(arguments)
+
     def evidence(self, state: Any, task: Any, answer: Any) -> JsonObject | None:
         """What the verifier will need that only the live world can tell, gathered when the session closes.
 

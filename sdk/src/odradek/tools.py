@@ -4,7 +4,6 @@ A tool takes the session's state first and then the arguments that the model cho
 become the JSON Schema that the model reads, and that each call is validated against.
 """
 
-import asyncio
 import inspect
 import json
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ import jsonschema_rs
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import to_jsonable_python
 
+from odradek.threads import in_thread
 from odradek_schemas.base import JsonObject
 from odradek_schemas.codec import explain
 from odradek_schemas.messages import FunctionSpec, ToolSpec
@@ -98,7 +98,7 @@ class Tool:
         method = getattr(environment, self.name)
         if self.is_async:
             return await method(state, **arguments)
-        return await asyncio.to_thread(method, state, **arguments)
+        return await in_thread(method, state, **arguments)
 
 
 def collect_tools(owner: type) -> Mapping[str, Tool]:

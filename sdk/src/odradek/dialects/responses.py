@@ -276,7 +276,9 @@ def _read_format(text: JsonValue) -> JsonValue:
     if not isinstance(wanted, dict) or wanted.get("type") == "text":
         return None
     if wanted.get("type") == "json_schema":
-        schema = {name: value for name, value in wanted.items() if name != "type" and value is not None}
+        schema: JsonObject = {
+            name: value for name, value in wanted.items() if name != "type" and value is not None
+        }
         return {"type": "json_schema", "json_schema": schema}
     return wanted
 

@@ -1,0 +1,84 @@
+"""Several tool calls, then one that hands in what they gave."""
+
+from pydantic import BaseModel, Field
+
+from odradek import Environment, InvalidArguments, Message, Reward, Trajectory, tool
+from odradek.transcript import function_calls
+
+_FORM = (
+    "First call get_synonym_value for each synonym of {term!r} in the list, in the order of the list. "
+    "Then call extract_synonym_values once, with all the values in that order. "
+    "Do not look up {term!r} itself."
+)
+
+
+def synonym_value(synonym: str) -> int:
+    """The value of a word: the sum of its characters' code points."""
+    return sum(map(ord, synonym))
+
+
+class ExampleMultiStep(Environment):
+    """A word, a list of words with their synonyms, and the values of the word's synonyms to hand in, in order.
+
+    The word itself is the minefield: its value is easy to look up and never asked for.
+    """
+
+    name = "example_multi_step"
+
+    class Task(BaseModel):
+        term: str | None = Field(default=None, description="None: the row brings its own messages.")
+        synonyms: list[tuple[str, str]] = Field(default_factory=list, description="(term, synonym) pairs.")
+
+    class Answer(BaseModel):
+        expected_synonyms: list[str] = Field(default_factory=list)
+        expected_synonym_values: list[int] = Field(min_length=1)
+        minefield_label: str
+        minefield_label_value: int
+
+    class State(BaseModel):
+        """Nothing is remembered between the calls."""
+
+    def prompt(self, task: Task) -> list[Message]:
+        if task.term is None:
+            return []
+        table = "\n".join(f"{synonym} is a synonym of {term}." for term, synonym in task.synonyms)
+        system = f"You extract values with tools.\n{table}"
+        return [
+            Message(role="system", content=system),
+            Message(role="user", content=_FORM.format(term=task.term)),
+        ]
+
+    @tool
+    def get_synonym_value(self, state: State, synonym: str) -> dict[str, int]:
+        """Get the value of one synonym."""
+        return {"synonym_value": synonym_value(synonym)}
+
+    @tool
+    def extract_synonym_values(self, state: State, synonym_values: list[int]) -> dict[str, bool]:
+        """Hand in the values of all synonyms, in order."""
+        return {"success": True}
+
+    def verify(self, trajectory: Trajectory, answer: Answer) -> Reward:
+        expected, actual = answer.expected_synonym_values, self._handed_in(trajectory)
+        accurate = actual == expected
+        overlap = len(set(actual) & set(expected)) / len(expected)
+        return Reward(
+            reward=float(accurate),
+            components={
+                "accuracy": float(accurate),
+                "set_overlap": overlap,
+                "original_term_minefield_hit": float(answer.minefield_label_value in actual),
+                "order_instruction_following_failure": float(not accurate and overlap == 1.0),
+            },
+            details={"parsed_synonym_values": list(actual)},
+        )
+
+    def _handed_in(self, trajectory: Trajectory) -> list[int]:
+        """What the last extraction that was not refused gave; empty where there was none."""
+        for call in reversed(function_calls(trajectory)):
+            if call.name == "extract_synonym_values":
+                try:
+                    return list(self.read_arguments(call.name, call.arguments)["synonym_values"])
+                except InvalidArguments:
+                    continue
+        return []

@@ -1,0 +1,100 @@
+"""Multiple-choice questions in one turn."""
+
+from pydantic import BaseModel, Field, JsonValue, field_validator, model_validator
+
+from odradek import Environment, JsonObject, Message, Reward, Trajectory
+from odradek.transcript import output_text
+from odradek_mcqa.grading import GradingMode, choice, letter_by_patterns
+from odradek_mcqa.options import Options
+
+_FORMS = {
+    GradingMode.STRICT_SINGLE_LETTER_BOXED: "End with the letter of the right option in \\boxed{}.",
+    GradingMode.LENIENT_BOXED: "End with the letter of the right option in \\boxed{}.",
+    GradingMode.LENIENT_ANSWER_COLON: 'Reply with "Answer: " and the letter of the right option.',
+    GradingMode.LENIENT_ANSWER_COLON_MD: 'Reply with "Answer: " and the letter of the right option.',
+}
+
+
+class McqaTask(BaseModel):
+    """What may be chosen, and how the choice is read.
+
+    `template_metadata`: `output_regex` (a pattern, or several to try in turn) goes before the grading mode;
+    `answer_prefix` marks answers like `Answer:` does. Other keys are the row's own business.
+    """
+
+    question: str | None = Field(default=None, description="None: the row brings its own messages.")
+    options: list[dict[str, str | None]] = Field(default_factory=list)
+    grading_mode: GradingMode = GradingMode.STRICT_SINGLE_LETTER_BOXED
+    template_metadata: JsonObject | None = None
+
+    @field_validator("template_metadata")
+    @classmethod
+    def _check_template(cls, template: JsonObject | None) -> JsonObject | None:
+        for key in ("output_regex", "answer_prefix"):
+            value = (template or {}).get(key)
+            texts = value if isinstance(value, list) and key == "output_regex" else [value]
+            if value is not None and not all(isinstance(text, str) for text in texts):
+                raise ValueError(
+                    f"{key} must be text" + (" or a list of texts" if key == "output_regex" else "")
+                )
+        return template
+
+    @model_validator(mode="after")
+    def _check_gradable(self) -> "McqaTask":
+        if not self.choices.entries and not self.patterns:
+            raise ValueError(
+                "options must give letters and texts (only template_metadata.output_regex does without)"
+            )
+        return self
+
+    @property
+    def choices(self) -> Options:
+        return Options.read(self.options)
+
+    @property
+    def patterns(self) -> list[str]:
+        """The row's own patterns, in the order in which they are tried."""
+        given: JsonValue = (self.template_metadata or {}).get("output_regex")
+        return [str(pattern) for pattern in (given if isinstance(given, list) else [given]) if pattern]
+
+    @property
+    def answer_prefix(self) -> str | None:
+        prefix = (self.template_metadata or {}).get("answer_prefix")
+        return prefix if isinstance(prefix, str) else None
+
+
+class McqaAnswer(BaseModel):
+    expected_answer: str = Field(min_length=1, description="The right option's letter.")
+
+
+class Mcqa(Environment):
+    """One question, options with letters, one letter to choose; 1 for the right one, else 0."""
+
+    name = "mcqa"
+    harness = "single_turn"
+    Task = McqaTask
+    Answer = McqaAnswer
+
+    def prompt(self, task: McqaTask) -> list[Message]:
+        if task.question is None:
+            return []
+        lines = [f"{letter}: {text}" for letter, text in task.choices.entries]
+        return [Message(role="user", content="\n".join([task.question, *lines, _FORMS[task.grading_mode]]))]
+
+    def verify(self, trajectory: Trajectory, answer: McqaAnswer) -> Reward:
+        extracted = extract(output_text(trajectory).strip(), McqaTask.model_validate(trajectory.task))
+        accuracy = float(extracted == answer.expected_answer.strip().upper())
+        return Reward(
+            reward=accuracy,
+            components={"accuracy": accuracy, "no_answer": float(extracted is None)},
+            details={"extracted_answer": extracted},
+        )
+
+
+def extract(text: str, task: McqaTask) -> str | None:
+    """The letter that `text` chooses, None where none can be read."""
+    if not text:
+        return None
+    options = task.choices
+    by_pattern = letter_by_patterns(text, task.patterns, options)
+    return by_pattern or choice(text, task.grading_mode, options, task.answer_prefix)
