@@ -1,4 +1,4 @@
-"""Hypothesis strategies for events and the models in them. Needs hypothesis, which only tests have."""
+"""Hypothesis strategies for events and the models in them. Needs hypothesis, which only those who test have."""
 
 from datetime import UTC, datetime
 from enum import Enum
