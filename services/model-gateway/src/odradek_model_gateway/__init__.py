@@ -1,0 +1,1 @@
+"""The model gateway: every question for a model goes through it."""

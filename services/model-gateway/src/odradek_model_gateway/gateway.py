@@ -1,0 +1,145 @@
+"""The core: one call in, its completion or its typed failure out, whatever the front end."""
+
+import asyncio
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from odradek_model_gateway import json_tools
+from odradek_model_gateway.failures import CallError, from_status
+from odradek_model_gateway.replies import Reply, read_reply
+from odradek_model_gateway.requests import write_body
+from odradek_model_gateway.retries import Wait, decide
+from odradek_model_gateway.upstream import Upstream
+from odradek_schemas.events import ModelCallCompleted, ModelCallFailed, ModelCallRequested
+from odradek_schemas.failures import Failure, FailureKind
+from odradek_schemas.messages import TokenRecord
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far a call is: what a failure must tell."""
+
+    tries: int = 0
+
+
+class Gateway:
+    """Answers calls from the upstreams. `policies` are the versions of models that trainers announced."""
+
+    def __init__(self, upstreams: Mapping[str, Upstream]) -> None:
+        self._upstreams = upstreams
+        self.policies: dict[str, str] = {}
+
+    async def call(self, event: ModelCallRequested) -> ModelCallCompleted | ModelCallFailed:
+        """Ask the model, again where that helps, until the deadline. Never raises but for cancellation.
+
+        Cancelling it closes the connection, by which upstreams know that nobody waits any more.
+        """
+        progress = _Progress()
+        try:
+            return await self._ask(event, progress)
+        except CallError as error:
+            return failed(event, error.failure, progress.tries)
+
+    async def _ask(self, event: ModelCallRequested, progress: _Progress) -> ModelCallCompleted:
+        upstream = self._find(event.model)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + event.deadline.timestamp() - time.time()
+        if deadline <= loop.time():
+            raise CallError(
+                FailureKind.MODEL_DEADLINE, "the call's deadline had passed before it could be made"
+            )
+        body = write_body(event, upstream.settings)
+        while True:
+            progress.tries += 1
+            try:
+                return await self._try(event, upstream, body, progress.tries, deadline)
+            except CallError as error:
+                left = deadline - loop.time()
+                await asyncio.sleep(_wait(error, progress.tries, upstream.settings.tries, left))
+
+    async def _try(
+        self, event: ModelCallRequested, upstream: Upstream, body: bytes, attempt: int, deadline: float
+    ) -> ModelCallCompleted:
+        loop = asyncio.get_running_loop()
+        until = min(deadline, loop.time() + upstream.settings.timeout_seconds)
+        policy, started = self.policies.get(event.model), loop.time()
+        try:
+            async with asyncio.timeout_at(until):
+                response = await upstream.post(body, event.rollout_id, event.id, attempt)
+        except TimeoutError as error:
+            raise _timed_out(until < deadline, loop.time() - started) from error
+        if response.status != 200:
+            raise from_status(response.status, response.retry_after, response.body, time.time())
+        reply = _with_policy(read_reply(response.body, event.id), policy)
+        if upstream.settings.tool_calls == "json_schema":
+            message, finish_reason = json_tools.read_reply(reply.message, reply.finish_reason, event.id)
+            reply = replace(reply, message=message, finish_reason=finish_reason)
+        return _completed(event, reply, 1000 * (loop.time() - started), attempt)
+
+    def _find(self, model: str) -> Upstream:
+        upstream = self._upstreams.get(model)
+        if upstream is None:
+            known = ", ".join(sorted(self._upstreams))
+            raise CallError(
+                FailureKind.UNKNOWN_MODEL,
+                f"model {model!r} is not in ODRADEK_MODELS of the model gateway, which has {known}",
+            )
+        return upstream
+
+
+def failed(event: ModelCallRequested, failure: Failure, tries: int) -> ModelCallFailed:
+    """The failure of a call as an event."""
+    return ModelCallFailed(
+        id=f"{event.id}/failed",
+        run_id=event.run_id,
+        rollout_id=event.rollout_id,
+        call_id=event.id,
+        failure=failure,
+        tries=tries,
+    )
+
+
+def _completed(event: ModelCallRequested, reply: Reply, latency_ms: float, tries: int) -> ModelCallCompleted:
+    return ModelCallCompleted(
+        id=f"{event.id}/completed",
+        run_id=event.run_id,
+        rollout_id=event.rollout_id,
+        call_id=event.id,
+        model=event.model,
+        message=reply.message,
+        finish_reason=reply.finish_reason,
+        usage=reply.usage,
+        latency_ms=latency_ms,
+        tries=tries,
+        tokens=reply.tokens,
+    )
+
+
+def _with_policy(reply: Reply, version: str | None) -> Reply:
+    if version is None:
+        return reply
+    tokens = reply.tokens or TokenRecord()
+    return replace(reply, tokens=tokens.model_copy(update={"policy_version": version}))
+
+
+def _wait(error: CallError, tries: int, most_tries: int, left: float) -> float:
+    """Seconds until the next try; raises `error`, with the reason, when there is none."""
+    decision = decide(tries, most_tries, error.retried, error.retry_after, left, random.random())
+    if isinstance(decision, Wait):
+        return decision.seconds
+    if not error.retried:
+        raise error
+    raise CallError(error.failure.kind, f"{error.failure.message} (gave up: {decision.reason})") from error
+
+
+def _timed_out(before_deadline: bool, seconds: float) -> CallError:
+    if before_deadline:
+        return CallError(
+            FailureKind.UPSTREAM_UNAVAILABLE,
+            f"no answer within {seconds:.1f} s (timeout_seconds of the model)",
+        )
+    return CallError(
+        FailureKind.MODEL_DEADLINE, f"the call's deadline passed after {seconds:.1f} s of this try"
+    )

@@ -1,0 +1,121 @@
+"""Upstreams over HTTP: one client session per process, a bound on requests at once, replicas by rollout."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from urllib.parse import quote
+
+from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from yarl import URL
+
+from odradek_model_gateway.failures import CallError, from_exception
+from odradek_model_gateway.settings import ModelSettings
+from odradek_schemas.failures import FailureKind
+
+# Below the 5 s after which uvicorn, and so vLLM, closes an idle connection: a request must not meet that.
+KEEPALIVE_SECONDS = 4.0
+REQUEST_ID = "x-request-id"
+
+_NO_TIMEOUT = ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response, read to its end; `retry_after` is the header of that name."""
+
+    status: int
+    retry_after: str | None
+    body: bytes
+
+
+class HttpClient:
+    """The process's one client session, opened when first used, closed when its last user has left."""
+
+    def __init__(self, connections: int) -> None:
+        self._connections = connections
+        self._session: ClientSession | None = None
+        self._users = 0
+
+    def join(self) -> None:
+        self._users += 1
+
+    async def leave(self) -> None:
+        self._users -= 1
+        if self._users == 0 and self._session is not None:
+            session, self._session = self._session, None
+            await session.close()
+
+    @property
+    def session(self) -> ClientSession:
+        if self._session is None:
+            connector = TCPConnector(limit=self._connections, keepalive_timeout=KEEPALIVE_SECONDS)
+            self._session = ClientSession(
+                connector=connector,
+                cookie_jar=DummyCookieJar(),
+                timeout=_NO_TIMEOUT,
+                skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
+            )
+        return self._session
+
+
+class Upstream:
+    """One model's upstream. Deadlines are the caller's: cancelling a `post` closes its connection."""
+
+    def __init__(self, settings: ModelSettings, client: HttpClient) -> None:
+        self.settings = settings
+        self._client = client
+        self._slots = asyncio.Semaphore(settings.max_concurrency)
+        self._urls = {base: URL(f"{base}/chat/completions") for base in settings.base_url}
+        self._headers = {"Content-Type": "application/json", "User-Agent": "odradek-model-gateway"}
+        if settings.api_key:
+            self._headers["Authorization"] = f"Bearer {settings.api_key}"
+
+    async def post(self, body: bytes, rollout_id: str, call_id: str, attempt: int) -> Response:
+        """Make try number `attempt` (from 1) of a call: at the rollout's own replica, then at the next ones.
+
+        Raises:
+            CallError: no connection, closed, or a response that does not end (upstream_unavailable).
+        """
+        ranked = rank(self._urls, rollout_id)
+        url = self._urls[ranked[(attempt - 1) % len(ranked)]]
+        headers = {**self._headers, REQUEST_ID: _header(call_id)}
+        async with self._slots:
+            try:
+                return await self._exchange(url, body, headers)
+            except (ClientError, OSError) as error:
+                raise from_exception(error) from error
+
+    async def _exchange(self, url: URL, body: bytes, headers: dict[str, str]) -> Response:
+        most = self.settings.max_response_bytes
+        async with self._client.session.post(
+            url, data=body, headers=headers, allow_redirects=False
+        ) as response:
+            chunks, size = [], 0
+            while chunk := await response.content.readany():
+                chunks.append(chunk)
+                size += len(chunk)
+                if size > most:
+                    response.close()
+                    raise CallError(
+                        FailureKind.UPSTREAM_UNAVAILABLE, f"the response is longer than {most} bytes"
+                    )
+            return Response(response.status, response.headers.get("Retry-After"), b"".join(chunks))
+
+
+def rank(urls: Iterable[str], rollout_id: str) -> list[str]:
+    """The replicas in the order in which a rollout prefers them (rendezvous hashing, highest weight first).
+
+    Each rollout keeps its first choice when replicas are added or removed, unless that very one is concerned.
+    """
+    known = list(urls)
+    if len(known) == 1:
+        return known
+    return sorted(known, key=lambda url: blake2b(f"{url} {rollout_id}".encode(), digest_size=8).digest())[
+        ::-1
+    ]
+
+
+def _header(text: str) -> str:
+    """`text` as a header can carry it: ids are plain, but a forged one must not end the header."""
+    return text if text.isascii() and text.isprintable() else quote(text, safe="/")
