@@ -5,6 +5,7 @@ holds, and its settings as JSON.
 """
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -14,7 +15,6 @@ from odradek_local.keeper import Keeper
 from odradek_local.settings import LocalSettings
 from odradek_local.stack import Stack
 from odradek_local.state import StackState, Status, supervisor_log, write_state
-from odradek_runtime.topics import apply_topics
 
 
 async def run(settings: LocalSettings) -> None:
@@ -23,7 +23,7 @@ async def run(settings: LocalSettings) -> None:
     keeper = Keeper(_initial_state(stack), lambda state: write_state(settings.folder, state))
     try:
         await keeper.bring_up(stack.foundation)
-        await apply_topics(stack.broker.bootstrap, settings.topic_prefix, settings.partitions)
+        await _apply_topics(stack)
         await keeper.bring_up(stack.services)
         await keeper.keep()
     except Exception as error:
@@ -31,6 +31,12 @@ async def run(settings: LocalSettings) -> None:
         raise
     finally:
         await keeper.stop()
+
+
+async def _apply_topics(stack: Stack) -> None:
+    from odradek_runtime.topics import apply_topics  # here: it takes long, and the broker is to start first
+
+    await apply_topics(stack.broker.bootstrap, stack.settings.topic_prefix, stack.settings.partitions)
 
 
 async def until_signal(work: asyncio.Task[None]) -> None:
@@ -64,4 +70,5 @@ async def _main(lock: int, settings: LocalSettings) -> None:
 
 
 if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s")
     asyncio.run(_main(int(sys.argv[1]), LocalSettings.model_validate_json(sys.argv[2])))

@@ -2,12 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
-import aiohttp
-from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import KafkaError
-
+from odradek_local.ports import HOST
 from odradek_local.process import Process
 
 ASK_EVERY_S = 0.1
@@ -25,23 +23,26 @@ async def until_healthy(process: Process, healthy: Callable[[], Awaitable[bool]]
         await asyncio.sleep(ASK_EVERY_S)
 
 
-async def answers_http(url: str) -> bool:
-    """Whether a GET of this address gives status 200 now."""
-    timeout = aiohttp.ClientTimeout(total=ASK_TIMEOUT_S)
+async def answers_http(port: int, path: str) -> bool:
+    """Whether a GET of this path on a port of 127.0.0.1 gives status 200 now."""
+    request = f"GET {path} HTTP/1.0\r\nHost: {HOST}:{port}\r\n\r\n".encode()
     try:
-        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url) as response:
-            return response.status == 200
-    except (aiohttp.ClientError, TimeoutError):
+        async with asyncio.timeout(ASK_TIMEOUT_S), _connected(port) as (reader, writer):
+            writer.write(request)
+            status = await reader.readline()
+    except (OSError, TimeoutError):
         return False
+    return b" 200 " in status
 
 
-async def answers_kafka(bootstrap: str) -> bool:
-    """Whether a Kafka client gets the cluster's metadata from this `host:port` now."""
-    if not await _accepts(
-        bootstrap
-    ):  # asked first, since the client logs an error for each refused connection
+async def answers_kafka(port: int) -> bool:
+    """Whether a Kafka client gets the cluster's metadata on this port of 127.0.0.1 now."""
+    from aiokafka.client import AIOKafkaClient  # here: it takes long, and the broker starts meanwhile
+    from aiokafka.errors import KafkaError
+
+    if not await _accepts(port):  # asked first, since the client logs an error for each refused connection
         return False
-    client = AIOKafkaClient(bootstrap_servers=bootstrap, request_timeout_ms=int(ASK_TIMEOUT_S * 1000))
+    client = AIOKafkaClient(bootstrap_servers=f"{HOST}:{port}", request_timeout_ms=int(ASK_TIMEOUT_S * 1000))
     try:
         await asyncio.wait_for(client.bootstrap(), ASK_TIMEOUT_S)
         return len(client.cluster.brokers()) > 0
@@ -51,12 +52,18 @@ async def answers_kafka(bootstrap: str) -> bool:
         await client.close()
 
 
-async def _accepts(address: str) -> bool:
-    host, port = address.rsplit(":", 1)
+async def _accepts(port: int) -> bool:
     try:
-        _, writer = await asyncio.open_connection(host, int(port))
+        async with _connected(port):
+            return True
     except OSError:
         return False
-    writer.close()
-    await writer.wait_closed()
-    return True
+
+
+@asynccontextmanager
+async def _connected(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    reader, writer = await asyncio.open_connection(HOST, port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from jgo.maven import MavenContext
-
 LOCK_FILE = Path(__file__).with_name("kafka-jars.lock")
 DOWNLOADS_AT_ONCE = 8
 
@@ -78,6 +76,8 @@ def _fetched(jar: Jar, repository: Path) -> Path:
 
 def _download(jar: Jar, repository: Path) -> None:
     """Fetches into a folder aside and moves the jar in place, so that a half-read one is never taken for whole."""
+    from jgo.maven import MavenContext  # here: it takes long to import, and only the first start needs it
+
     aside = repository / ".partial"
     partial, path = jar.path(aside), jar.path(repository)
     partial.unlink(missing_ok=True)

@@ -19,9 +19,8 @@ from odradek_local.health import answers_kafka, until_healthy
 from odradek_local.jars import locked_jars
 from odradek_local.ports import HOST, choose_port, free_port
 from odradek_local.process import Process, ProcessError, tail
+from odradek_local.settings import KAFKA_HEAP, KAFKA_PORT
 
-DEFAULT_PORT = 9092
-DEFAULT_HEAP = "512m"
 START_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 20.0
 FORMAT_DEADLINE_S = 60.0
@@ -49,7 +48,7 @@ class KafkaBroker:
 
     name = "kafka"
 
-    def __init__(self, data_dir: Path, port: int = DEFAULT_PORT, *, heap: str = DEFAULT_HEAP):
+    def __init__(self, data_dir: Path, port: int = KAFKA_PORT, *, heap: str = KAFKA_HEAP):
         self.data_dir = data_dir.absolute()
         self.port = choose_port(port)
         self.heap = heap
@@ -87,7 +86,7 @@ class KafkaBroker:
 
     async def healthy(self, deadline_s: float = START_DEADLINE_S) -> None:
         """The same for callers in an event loop."""
-        await until_healthy(self.process, lambda: answers_kafka(self.bootstrap), deadline_s)
+        await until_healthy(self.process, lambda: answers_kafka(self.port), deadline_s)
 
     def stop(self, grace_s: float = STOP_DEADLINE_S) -> None:
         """Ends the broker in order; by SIGKILL after `grace_s` seconds."""
@@ -158,6 +157,9 @@ def server_properties(log_dir: Path, port: int, controller_port: int) -> Mapping
         "transactional.id.expiration.ms": 2**31 - 1,
         # The default looks for timed-out transactions every 10 s, and each holds up all readers meanwhile.
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
+        # After a crash the broker is let in again only when its former session has passed: 9 s by default.
+        "broker.session.timeout.ms": 4000,
+        "broker.heartbeat.interval.ms": 1000,
         # The default takes a quarter of the heap.
         "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,
         "num.network.threads": 2,
@@ -194,7 +196,7 @@ def main() -> None:
     parser.add_argument(
         "--data-dir", type=Path, required=True, help="where its data, configuration and log go"
     )
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0, or one that is taken: a free port")
+    parser.add_argument("--port", type=int, default=KAFKA_PORT, help="0, or one that is taken: a free port")
     options = parser.parse_args()
     asyncio.run(_serve(KafkaBroker(options.data_dir, options.port)))
 

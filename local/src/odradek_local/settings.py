@@ -5,7 +5,10 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from odradek_local import kafka, model
+KAFKA_PORT = 9092
+KAFKA_HEAP = "512m"
+MODEL_PORT = 8100
+SERVICES_PORT = 8200
 
 
 class Upstream(BaseModel):
@@ -25,10 +28,12 @@ class LocalSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="ODRADEK_", extra="ignore")
 
     data_dir: Path = Path("~/.local/share/odradek")
-    kafka_port: int = kafka.DEFAULT_PORT
-    kafka_heap: str = kafka.DEFAULT_HEAP
-    model_port: int = model.DEFAULT_PORT
-    services_port: int = Field(8200, description="of the first service; the others take the ports after it")
+    kafka_port: int = KAFKA_PORT
+    kafka_heap: str = KAFKA_HEAP
+    model_port: int = MODEL_PORT
+    services_port: int = Field(
+        SERVICES_PORT, description="of the first service; the others take the ports after it"
+    )
     partitions: int = Field(4, ge=1, le=256)
     topic_prefix: str = "odradek."
     models: dict[str, Upstream] = Field({}, description="besides the local one, by name")
