@@ -2,17 +2,15 @@
 
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from odradek.environment import Environment
-
-if TYPE_CHECKING:
-    from odradek.harness import Harness
+from odradek.harness import Harness
 
 ENVIRONMENTS = "odradek.environments"
 HARNESSES = "odradek.harnesses"
 
-_P = TypeVar("_P", Environment, "Harness")
+_P = TypeVar("_P", Environment, Harness)
 
 
 class PluginError(Exception):
@@ -60,15 +58,13 @@ def load_environment(name: str) -> Environment:
 
 
 @cache
-def load_harness(name: str) -> "Harness":
+def load_harness(name: str) -> Harness:
     """The harness called `name`, one instance per process.
 
     Raises:
         UnknownPlugin: no installed package brings it.
         BrokenPlugin: its code does not load, or is no harness of that name.
     """
-    from odradek.harness import Harness
-
     point = _find(HARNESSES, name, harness_names())
     plugin = _instance(point)
     if not isinstance(plugin, Harness):
