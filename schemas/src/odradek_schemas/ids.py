@@ -4,6 +4,9 @@ run
 run/task/sample                      a rollout
 run/task/sample/attempt              a session
 run/task/sample/attempt/step         a model call or a tool call
+
+What is said about a call or a session is named after it: `<call>/completed`, `<call>/failed`, `<session>/open`,
+`<session>/close`, `<session>/ready`, `<session>/closed`, `<session>/failed`.
 """
 
 import re
@@ -48,3 +51,8 @@ def run_of(any_id: str) -> str:
 def rollout_of(any_id: str) -> str:
     """The rollout that a session or call id belongs to."""
     return "/".join(any_id.split("/", 3)[:3])
+
+
+def subject_of(event_id: str) -> str:
+    """The call or session that an event is about, by the event's id alone (its value may be unreadable)."""
+    return event_id.rpartition("/")[0]
