@@ -1,0 +1,93 @@
+"""The whole local stack, its services included: up, killed, up again, down."""
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from odradek_local.settings import LocalSettings
+from odradek_local.state import StackError, StackState, Status
+from odradek_local.supervisor import down, status, up
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+ENDED_WITHIN_S = 20.0
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Iterator[LocalSettings]:
+    settings = LocalSettings(data_dir=tmp_path, local_model=False, kafka_port=0, partitions=2)
+    yield settings
+    down(settings)
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def assert_all_end(state: StackState) -> None:
+    until = time.monotonic() + ENDED_WITHIN_S
+    while left := [part.name for part in state.parts if alive(part.pid)]:
+        assert time.monotonic() < until, f"still running: {left}"
+        time.sleep(0.05)
+
+
+def kill_supervisor(state: StackState) -> None:
+
+    os.kill(state.supervisor_pid, signal.SIGKILL)
+
+
+def cluster(settings: LocalSettings) -> str:
+    return (settings.folder / "kafka" / "log" / "meta.properties").read_text()
+
+
+def test_all_end_with_the_supervisor_and_the_data_stay(settings: LocalSettings) -> None:
+    first = up(settings)
+    assert {part.name for part in first.parts} == {
+        "kafka",
+        "task-producer",
+        "agent-worker",
+        "env-worker",
+        "verifier-worker",
+        "model-gateway",
+    }
+    assert up(settings) == first  # a second `up` joins what is there
+    kept = cluster(settings)
+    kill_supervisor(first)
+    assert_all_end(first)
+    lost = status(settings)
+    assert lost is not None
+    assert lost.status is Status.STOPPED
+    assert "ended without stopping" in (lost.error or "")
+
+    second = up(settings)
+    assert second.status is Status.HEALTHY
+    assert cluster(settings) == kept
+    assert down(settings)
+    assert_all_end(second)
+    stopped = status(settings)
+    assert stopped is not None
+    assert stopped.status is Status.STOPPED
+    assert not down(settings)
+
+
+def test_a_taken_port_is_said_and_another_partition_count_is_refused(settings: LocalSettings) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        state = up(settings.model_copy(update={"kafka_port": port}))
+    assert state.notes[0] == f"Port {port} is taken: Kafka listens on {state.parts[0].port}."
+    assert state.bootstrap == f"127.0.0.1:{state.parts[0].port}"
+    down(settings)
+    with pytest.raises(StackError, match="partitions"):
+        up(settings.model_copy(update={"partitions": 3}))
+    failed = status(settings)
+    assert failed is not None
+    assert failed.status is Status.FAILED
