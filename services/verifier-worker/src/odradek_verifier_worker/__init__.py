@@ -1,0 +1,1 @@
+"""The verifier-worker: finished rollouts in, rewards out."""

@@ -1,0 +1,75 @@
+"""What the worker and its verifier processes say to each other, and the frames it travels in.
+
+A frame is a length (4 bytes, big endian) and a payload. Towards the process: a pickled list of jobs, from the worker
+that it belongs to. Back: JSON, because the process runs code that the worker need not trust.
+"""
+
+import mmap
+import struct
+from typing import Any, NamedTuple
+
+from odradek_schemas.base import JsonObject, Model
+from odradek_schemas.events import VerifierIdentity
+from odradek_schemas.failures import Failure
+from odradek_schemas.rollouts import Reward
+
+HEADER = struct.Struct(">I")
+OUT_OF_MEMORY = 77
+"""The exit code of a process whose verifier ran into the memory limit."""
+
+_STARTED = struct.Struct("=d")
+_INDEX = struct.Struct("=q")
+_NOTHING = -1
+
+
+class Job(NamedTuple):
+    """One trajectory to verify. `event` is a `TrajectoryFinished` in JSON; answer and evidence have been opened."""
+
+    environment: str
+    event: bytes
+    answer: JsonObject | None = None
+    evidence: JsonObject | None = None
+
+
+class Verdict(Model):
+    """What became of a job: a reward, or why there is none."""
+
+    reward: Reward | None = None
+    failure: Failure | None = None
+    verifier: VerifierIdentity | None = None
+
+
+class Report(Model):
+    """From a process: verdicts by the job's place in its batch."""
+
+    verdicts: dict[int, Verdict] = {}
+
+
+def framed(payload: bytes) -> bytes:
+    return HEADER.pack(len(payload)) + payload
+
+
+class Progress:
+    """A page shared by both sides: which job of the batch the process is at, and since when (monotonic, seconds)."""
+
+    SIZE = mmap.PAGESIZE
+
+    def __init__(self, descriptor: int) -> None:
+        self._page: Any = mmap.mmap(descriptor, self.SIZE)
+
+    def mark(self, index: int, now: float) -> None:
+        """The time goes first: read in between, an old job with a new time harms nobody."""
+        _STARTED.pack_into(self._page, 0, now)
+        _INDEX.pack_into(self._page, _STARTED.size, index)
+
+    def clear(self, now: float) -> None:
+        self.mark(_NOTHING, now)
+
+    def read(self) -> tuple[int | None, float]:
+        """(the job's place in the batch or None, since when)."""
+        index: int = _INDEX.unpack_from(self._page, _STARTED.size)[0]
+        started: float = _STARTED.unpack_from(self._page, 0)[0]
+        return (None if index == _NOTHING else index), started
+
+    def close(self) -> None:
+        self._page.close()
