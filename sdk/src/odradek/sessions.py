@@ -167,6 +167,8 @@ class Sessions:
         began = time.perf_counter()
         function = action.call.function
         result = await environment.call(state, function.name, function.arguments)
+        if self._open.get(action.session_id) is not session:
+            raise _Refused(FailureKind.SESSION_LOST, "the session ended while the tool was at work")
         reply = _observation(action, result, (time.perf_counter() - began) * 1000)
         earlier = record.answered if action.turn == record.turn else {}
         session.record = _record(record.request, state, action.turn, {**earlier, action.id: reply})
