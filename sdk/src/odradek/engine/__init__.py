@@ -5,7 +5,7 @@ Feed a `RolloutMachine` what the log brings, in order; send the requests it make
 
 from odradek.engine.decision import Decision
 from odradek.engine.machine import RolloutMachine
-from odradek.engine.replay import Unreplayable, abandoned, replay
+from odradek.engine.replay import Unreplayable, abandoned, replay, request_of
 from odradek.engine.waits import ANSWER_GRACE_SECONDS, ROLLOUT_TIMER
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "Unreplayable",
     "abandoned",
     "replay",
+    "request_of",
 ]
