@@ -1,0 +1,66 @@
+"""The task-producer, put together."""
+
+import sys
+
+from odradek_runtime.blobs import open_blob_store
+from odradek_runtime.folds import FoldContext, StatefulProcessor
+from odradek_runtime.sealing import Sealer, SealError
+from odradek_runtime.service import run_service
+from odradek_runtime.settings import SealingKeys
+from odradek_schemas.topics import LEDGER, PRODUCER, REWARDS, RUN_PROGRESS, RUNS
+from odradek_task_producer.count import Count
+from odradek_task_producer.fold import ProducerFold
+from odradek_task_producer.loading import DatasetLoader
+from odradek_task_producer.plan import Plan
+from odradek_task_producer.purger import Purger
+from odradek_task_producer.settings import ProducerSettings
+
+
+def create_processor(settings: ProducerSettings, keys: SealingKeys | None = None) -> StatefulProcessor:
+    """What the service is made of.
+
+    Raises:
+        SealError: there is no public key to seal answers with.
+        BadBlobStoreUri: the blob store can't be opened.
+    """
+    loader = DatasetLoader(
+        open_blob_store(settings.blob_store), _sealer(keys or SealingKeys()).seal, settings
+    )
+
+    def create(context: FoldContext) -> ProducerFold:
+        return ProducerFold(
+            Plan(
+                context,
+                loader,
+                chunk=settings.admission_chunk,
+                progress_seconds=settings.progress_seconds,
+                cancel_grace_seconds=settings.cancel_grace_seconds,
+            ),
+            Count(context.partition, context.partitions),
+            companions=[Purger(settings)] if context.partition == 0 else [],
+        )
+
+    return StatefulProcessor(
+        name=PRODUCER,
+        inputs=(RUNS.name, RUN_PROGRESS.name, REWARDS.name),
+        changelog=LEDGER.name,
+        create=create,
+    )
+
+
+def main() -> None:
+    settings = ProducerSettings()
+    try:
+        processor = create_processor(settings)
+    except (SealError, ValueError) as error:
+        sys.exit(f"odradek-task-producer: {error}")
+    run_service(processor, settings)
+
+
+def _sealer(keys: SealingKeys) -> Sealer:
+    if keys.public_key_file is None:
+        raise SealError(
+            "ODRADEK_SEALING_PUBLIC_KEY_FILE is not set: answers are sealed before they leave, with the public key "
+            "(`odradek up` creates keys for a local stack)"
+        )
+    return Sealer.from_file(keys.public_key_file)
