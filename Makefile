@@ -31,7 +31,7 @@ test: .venv/dev.done ## Run all tests, those on a real Kafka included
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh
 	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	@echo "mypy"; $(BIN)/mypy $(addprefix -p ,$(MODULES))
-	@echo "import-linter"; $(BIN)/lint-imports
+	@echo "import-linter"; $(BIN)/lint-imports --no-logo
 	@echo "schemas"; $(BIN)/python -m odradek_schemas.generate --check
 
 .PHONY: bench

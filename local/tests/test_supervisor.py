@@ -25,17 +25,22 @@ def settings(tmp_path: Path) -> Iterator[LocalSettings]:
     down(settings)
 
 
-def alive(pid: int) -> bool:
-    """Whether the process runs; a zombie does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
+def sessions() -> set[int]:
+    """The sessions of all running processes; each part leads one, and what it starts belongs to it."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, session = process.read_text().rsplit(")", 1)[1].split()[:4]
+        except OSError:
+            continue  # it ended just now
+        if state not in "ZX":
+            found.add(int(session))
+    return found
 
 
 def assert_all_end(state: StackState) -> None:
     until = time.monotonic() + ENDED_WITHIN_S
-    while left := [part.name for part in state.parts if alive(part.pid)]:
+    while left := [part.name for part in state.parts if part.pid in sessions()]:
         assert time.monotonic() < until, f"still running: {left}"
         time.sleep(0.05)
 
