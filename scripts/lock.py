@@ -32,9 +32,13 @@ def main() -> None:
 def workspace_requirements() -> list[str]:
     """The third-party requirements, extras included, of all packages of the workspace."""
     projects = [tomllib.loads(path.read_text())["project"] for path in package_files()]
-    own = {project["name"] for project in projects}
     lines = {line for project in projects for line in requirements(project)}
-    return sorted(line for line in lines if distribution(line) not in own)
+    return sorted(line for line in lines if not is_own(distribution(line)))
+
+
+def is_own(name: str) -> bool:
+    """Whether a distribution is of this workspace: its name is never looked up anywhere else."""
+    return name == "odradek" or name.startswith("odradek-")
 
 
 def package_files() -> list[Path]:
