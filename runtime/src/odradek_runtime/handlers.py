@@ -1,7 +1,7 @@
 """The contract of a concurrent processor: many records in flight at once, each handled on its own.
 
-The processor calls `handle` for up to `max_in_flight` records of a partition at a time, in order for records of the
-same `order_key`, and commits the outputs of finished ones in transactions. A restart hands out again only records
+The processor calls `handle` for up to `max_in_flight` records of a partition at a time (one after another for those
+of the same rollout, where the processor is `ordered`), and commits the outputs of finished ones in transactions. A restart hands out again only records
 whose outputs were not committed. When a commit fails the handler is closed and a new one is created and restored.
 """
 
@@ -19,9 +19,6 @@ class Handler(Protocol):
 
     def restore(self, key: str, event: Event | None) -> None:
         """Take in one changelog record, in log order; None is a tombstone. Never called without a changelog."""
-
-    def order_key(self, event: Event) -> str | None:
-        """Records with the same key are handled one after another, in log order; None: no order."""
 
     async def handle(self, event: Event, record: Record) -> Outputs:
         """Do the work; what is returned is committed. Must end within deadlines of its own.
@@ -49,11 +46,15 @@ class HandlerContext:
 
 @dataclass(frozen=True)
 class ConcurrentProcessor:
-    """A concurrent processor: which topics a worker's handlers read, and their changelog if they keep state."""
+    """A concurrent processor: which topics a worker's handlers read, and their changelog if they keep state.
+
+    `ordered`: records of one rollout are handled one after another, in log order.
+    """
 
     name: str
     inputs: tuple[str, ...]
     create: Callable[[HandlerContext], Handler]
     changelog: str | None = None
+    ordered: bool = False
     max_in_flight: int = 256
     gather_seconds: float = 0.002

@@ -2,8 +2,13 @@
 
 from dataclasses import dataclass
 
+from aiokafka.structs import ConsumerRecord
+
 from odradek_schemas.codec import Envelope
 from odradek_schemas.events import Event, RecordCoordinates
+
+RawRecord = ConsumerRecord[bytes | None, bytes | None]
+"""A record as aiokafka gives it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,214 @@
+"""One transaction a cycle: all outputs and the positions of the inputs, or nothing.
+
+The second of the two seams behind which Kafka's mechanics hide (the other is `acquisition`). The producer belongs to
+one partition number; its transactional id is what fences a zombie, since aiokafka's TxnOffsetCommit carries no
+generation (no KIP-447).
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.producer.message_accumulator import BatchBuilder
+from aiokafka.structs import OffsetAndMetadata, TopicPartition
+
+from odradek_runtime import tuning
+from odradek_runtime.blobs import BlobStore
+from odradek_runtime.errors import classify
+from odradek_runtime.metrics import Metrics
+from odradek_runtime.names import Names
+from odradek_runtime.records import Output, Tombstone
+from odradek_runtime.settings import WorkerSettings
+from odradek_runtime.trace import traceparent
+from odradek_schemas.codec import CLAIM_CHECK_BYTES, Encoded, encode, tombstone, with_reference
+from odradek_schemas.topics import BY_NAME, Kept
+
+Offsets = Mapping[str, tuple[int, str]]
+"""By logical topic: the offset to commit and its metadata."""
+
+STOP_SECONDS = 5.0
+"""Deadline of taking leave of a broker that may not answer."""
+
+
+class Committer:
+    """Commits the cycles of one partition number.
+
+    Raises from `commit`: FencedError, CommitFailedError. After either the committer is of no more use.
+    """
+
+    def __init__(
+        self,
+        producer: AIOKafkaProducer,
+        worker: str,
+        partition: int,
+        names: Names,
+        blobs: BlobStore,
+        settings: WorkerSettings,
+        metrics: Metrics,
+    ) -> None:
+        self._producer = producer
+        self._worker = worker
+        self._partition = partition
+        self._names = names
+        self._blobs = blobs
+        self._deadline = settings.cycle_timeout_seconds
+        self._metrics = metrics
+        self.commits = 0
+
+    @classmethod
+    async def fence(
+        cls,
+        worker: str,
+        partition: int,
+        names: Names,
+        blobs: BlobStore,
+        settings: WorkerSettings,
+        metrics: Metrics,
+    ) -> "Committer":
+        """Start the partition's producer. When this returns, every earlier owner's transactions have ended."""
+        producer = AIOKafkaProducer(
+            bootstrap_servers=settings.bootstrap_servers,
+            client_id=f"{worker}-{partition}",
+            transactional_id=names.transactional_id(worker, partition),
+            transaction_timeout_ms=int(settings.transaction_timeout_seconds * 1000),
+            max_batch_size=tuning.MAX_BATCH_BYTES,
+            max_request_size=2 * tuning.MAX_BATCH_BYTES,
+            retry_backoff_ms=tuning.RETRY_BACKOFF_MS,
+        )
+        try:
+            await producer.start()
+        except BaseException:
+            await _discard(producer)
+            raise
+        return cls(producer, worker, partition, names, blobs, settings, metrics)
+
+    async def commit(self, outputs: Sequence[Output | Tombstone], offsets: Offsets) -> dict[str, int]:
+        """Write `outputs` and commit `offsets` in one transaction.
+
+        Returns, by logical topic, the offset after the last record written to this partition number.
+        Large values are in the blob store before the transaction begins.
+        """
+        try:
+            async with asyncio.timeout(self._deadline):
+                batches = await self._batches(outputs)
+                return await self._transact(batches, offsets)
+        except Exception as error:  # noqa: BLE001 - classified and raised
+            await self._abandon()
+            self._metrics.errors.labels(type(error).__name__).inc()
+            meaning = classify(error)
+            raise meaning from (None if meaning is error else error)
+        except asyncio.CancelledError:
+            await self._abandon()
+            raise
+
+    async def close(self) -> None:
+        await _discard(self._producer)
+
+    async def _batches(
+        self, outputs: Sequence[Output | Tombstone]
+    ) -> list[tuple[TopicPartition, BatchBuilder]]:
+        batches: list[tuple[TopicPartition, BatchBuilder]] = []
+        open_batches: dict[TopicPartition, BatchBuilder] = {}
+        for target, record in await self._encode(outputs):
+            batch = open_batches.get(target)
+            if batch is None or not _append(batch, record):
+                batch = open_batches[target] = self._producer.create_batch()
+                if not _append(batch, record):
+                    raise ValueError(
+                        f"a record of {len(record.value or b'')} bytes does not fit an empty batch"
+                    )
+                batches.append((target, batch))
+        return batches
+
+    async def _encode(self, outputs: Sequence[Output | Tombstone]) -> list[tuple[TopicPartition, Encoded]]:
+        encoded = []
+        for output in _newest(outputs):
+            target = TopicPartition(self._names.topic(output.topic), self._target(output))
+            if isinstance(output, Tombstone):
+                encoded.append((target, tombstone(output.key)))
+                continue
+            record = encode(output.event, self._worker, traceparent(output.event))
+            if record.value is not None and len(record.value) > CLAIM_CHECK_BYTES:
+                record = with_reference(record, await self._blobs.put(record.value, _retention(output.topic)))
+            encoded.append((target, record))
+        return encoded
+
+    def _target(self, output: Output | Tombstone) -> int:
+        if BY_NAME[output.topic].single:
+            return 0
+        partition = None if isinstance(output, Tombstone) else output.partition
+        return self._partition if partition is None else partition
+
+    async def _transact(
+        self, batches: list[tuple[TopicPartition, BatchBuilder]], offsets: Offsets
+    ) -> dict[str, int]:
+        producer = self._producer
+        await producer.begin_transaction()
+        sends = [
+            (
+                target,
+                batch.record_count(),
+                await producer.send_batch(batch, target.topic, partition=target.partition),
+            )
+            for target, batch in batches
+        ]
+        if offsets:
+            await producer.send_offsets_to_transaction(
+                self._broker_offsets(offsets), self._names.group(self._worker)
+            )
+        # aiokafka commits past a batch that failed: every send is awaited first.
+        written = [(target, count, await sent) for target, count, sent in sends]
+        await producer.commit_transaction()
+        self.commits += 1
+        self._metrics.transactions.inc()
+        self._metrics.records_out.inc(sum(count for _target, count, _written in written))
+        return {
+            self._names.logical(target.topic): metadata.offset + count
+            for target, count, metadata in written
+            if target.partition == self._partition
+        }
+
+    def _broker_offsets(self, offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
+        return {
+            TopicPartition(self._names.topic(topic), self._partition): OffsetAndMetadata(offset, metadata)
+            for topic, (offset, metadata) in offsets.items()
+        }
+
+    async def _abandon(self) -> None:
+        """Abort what can be aborted, so that readers need not wait for the transaction's timeout."""
+        with contextlib.suppress(Exception):  # the producer is discarded whatever the broker says
+            async with asyncio.timeout(STOP_SECONDS):
+                if self._producer._txn_manager.is_in_transaction():
+                    await self._producer.abort_transaction()
+        await _discard(self._producer)
+
+
+async def _discard(producer: AIOKafkaProducer) -> None:
+    """Stop a producer; one that does not stop in time loses its connections."""
+    try:
+        async with asyncio.timeout(STOP_SECONDS):
+            await producer.stop()
+    except Exception:  # noqa: BLE001 - a producer in any state must be left behind
+        await producer.client.close()
+
+
+def _append(batch: BatchBuilder, record: Encoded) -> bool:
+    return (
+        batch.append(timestamp=None, key=record.key, value=record.value, headers=list(record.headers))
+        is not None
+    )
+
+
+def _newest(outputs: Sequence[Output | Tombstone]) -> Sequence[Output | Tombstone]:
+    """Of several states of one thing in a compacted topic only the newest is written."""
+    compacted = [o for o in outputs if BY_NAME[o.topic].kept is Kept.COMPACTED]
+    if len(compacted) < 2:
+        return outputs
+    newest = {(o.topic, o.key if isinstance(o, Tombstone) else o.event.key): o for o in compacted}
+    keep = set(map(id, newest.values()))
+    return [o for o in outputs if BY_NAME[o.topic].kept is not Kept.COMPACTED or id(o) in keep]
+
+
+def _retention(topic: str) -> str:
+    return "days" if BY_NAME[topic].kept is Kept.DAYS else "long"

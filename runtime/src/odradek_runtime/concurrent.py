@@ -1,0 +1,216 @@
+"""The concurrent processor: up to N records of a partition number in flight, finished ones committed in cycles."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterable
+
+from odradek_runtime.acquisition import Acquired
+from odradek_runtime.handlers import ConcurrentProcessor, Handler
+from odradek_runtime.intake import Intake
+from odradek_runtime.logs import get_logger
+from odradek_runtime.metrics import Metrics
+from odradek_runtime.owners import Flow
+from odradek_runtime.positions import MAX_IN_FLIGHT
+from odradek_runtime.records import Outputs, RawRecord, Record
+from odradek_runtime.window import Window
+from odradek_schemas.codec import RecordError
+from odradek_schemas.events import Event
+
+IDLE_SECONDS = 1.0
+
+log = get_logger(__name__)
+
+
+class ConcurrentOwner:
+    """Runs the handler of one partition number."""
+
+    def __init__(
+        self,
+        partition: int,
+        processor: ConcurrentProcessor,
+        handler: Handler,
+        acquired: Acquired,
+        intake: Intake,
+        flow: Flow,
+        metrics: Metrics,
+        drain_seconds: float,
+    ) -> None:
+        self._handler = handler
+        self._committer = acquired.committer
+        self._intake = intake
+        self._flow = flow
+        self._metrics = metrics
+        self._most = min(processor.max_in_flight, MAX_IN_FLIGHT)
+        self._ordered = processor.ordered
+        self._gather = processor.gather_seconds
+        self._drain_seconds = drain_seconds
+        self._windows = {topic: Window(position) for topic, position in acquired.positions.items()}
+        self._next = {topic: position.lowest for topic, position in acquired.positions.items()}
+        self._committed = dict.fromkeys(self._windows, (-1, ""))
+        self._waiting: deque[tuple[str, RawRecord]] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._tails: dict[str, asyncio.Task[None]] = {}
+        self._finished: list[tuple[str, int, Outputs]] = []
+        self._failure: BaseException | None = None
+        self._wake = asyncio.Event()
+        self._draining = False
+        self._in_flight_gauge = metrics.in_flight.labels(str(partition))
+
+    def positions(self) -> dict[str, int]:
+        return dict(self._next)
+
+    def deliver(self, topic: str, records: list[RawRecord]) -> None:
+        window = self._windows[topic]
+        for record in records:
+            if record.offset >= self._next[topic]:
+                self._next[topic] = record.offset + 1
+                if window.admits(record.offset):
+                    self._waiting.append((topic, record))
+        self._pump()
+
+    def control(self, event: Event) -> None:
+        self._handler.control(event)
+
+    async def run(self) -> None:
+        while not (self._draining and not self._tasks):
+            await self._wait()
+            if self._failure is not None:
+                raise self._failure
+            started = time.perf_counter()
+            if await self._commit():
+                self._metrics.cycle_seconds.observe(time.perf_counter() - started)
+        await self._commit()
+        await self.close()
+
+    async def drain(self) -> None:
+        """No new record is begun; those in flight get the drain's time, then they are left to the next owner."""
+        self._draining = True
+        self._waiting.clear()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=self._drain_seconds)
+        for task in set(self._tasks):
+            task.cancel()
+        self._wake.set()
+
+    async def close(self) -> None:
+        self._waiting.clear()
+        for task in set(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=self._drain_seconds)
+        await self._handler.close()
+        await self._committer.close()
+
+    def commits(self) -> int:
+        return self._committer.commits
+
+    def backlog(self) -> dict[str, int]:
+        counts = {topic: window.in_flight for topic, window in self._windows.items()}
+        for topic, _record in self._waiting:
+            counts[topic] += 1
+        return counts
+
+    def _pump(self) -> None:
+        """Hand out records while there is room."""
+        while self._waiting and len(self._tasks) < self._most and not self._draining:
+            topic, raw = self._waiting.popleft()
+            self._windows[topic].hand_out(raw.offset)
+            self._start(topic, raw)
+        self._in_flight_gauge.set(len(self._tasks))
+        room = len(self._waiting) < self._most and not self._draining
+        for topic in self._windows:
+            self._flow.want(topic, room)
+
+    def _start(self, topic: str, raw: RawRecord) -> None:
+        record, error = self._intake.open(topic, raw)
+        event = None
+        if error is None and record.envelope.dataref is None:
+            try:
+                event = self._intake.decode(record, record.value)
+            except RecordError as problem:
+                error = problem
+        if error is not None:
+            self._finish(record, self._reject(record, error))
+            return
+        key = record.envelope.rollout_id if self._ordered else None
+        before = self._tails.get(key) if key is not None else None
+        task = asyncio.ensure_future(self._work(record, event, before))
+        self._tasks.add(task)
+        if key is not None:
+            self._tails[key] = task
+        task.add_done_callback(lambda done: self._ended(done, key))
+
+    async def _work(self, record: Record, event: Event | None, before: "asyncio.Task[None] | None") -> None:
+        if before is not None:
+            await asyncio.wait({before})
+        try:
+            if event is None:
+                event = await self._intake.read(record)
+            outputs = await self._handler.handle(event, record)
+        except RecordError as error:
+            outputs = self._reject(record, error)
+        self._finish(record, outputs)
+
+    def _finish(self, record: Record, outputs: Outputs) -> None:
+        self._finished.append((record.topic, record.offset, outputs))
+        self._wake.set()
+
+    def _ended(self, task: "asyncio.Task[None]", key: str | None) -> None:
+        self._tasks.discard(task)
+        if key is not None and self._tails.get(key) is task:
+            del self._tails[key]
+        if not task.cancelled() and task.exception() is not None:
+            self._failure = task.exception()
+            self._wake.set()
+        if self._draining:
+            self._wake.set()
+        self._pump()
+
+    def _reject(self, record: Record, error: RecordError) -> Outputs:
+        log.warning("record rejected", record=str(record.coordinates), reason=error.reason,
+                    run_id=record.envelope.run_id, rollout_id=record.envelope.rollout_id)  # fmt: skip
+        self._metrics.errors.labels(type(error).__name__).inc()
+        failure = self._handler.reject(record, error) if record.envelope.id else []
+        return [self._intake.dead_letter(record, error), *failure]
+
+    async def _wait(self) -> None:
+        try:
+            async with asyncio.timeout(IDLE_SECONDS):
+                await self._wake.wait()
+        except TimeoutError:
+            self._pass_markers()
+            return
+        self._wake.clear()
+        if self._gather and not self._draining:
+            await asyncio.sleep(self._gather)
+
+    async def _commit(self) -> bool:
+        """Commit what has finished. Only then it leaves the window: until now a restart would have repeated it."""
+        finished, self._finished = self._finished, []
+        for topic, offset, _outputs in finished:
+            self._windows[topic].finish(offset)
+        commits = {topic: window.commit() for topic, window in self._windows.items()}
+        changed = {topic: commit for topic, commit in commits.items() if commit != self._committed[topic]}
+        if not finished and not self._idle_commit_due(changed):
+            return False
+        await self._committer.commit(_flatten(outputs for _topic, _offset, outputs in finished), changed)
+        self._committed.update(changed)
+        for topic in self._windows:
+            self._metrics.records_in.labels(topic).inc(sum(t == topic for t, _o, _x in finished))
+        return True
+
+    def _idle_commit_due(self, changed: dict[str, tuple[int, str]]) -> bool:
+        """Whether only markers were passed: with work in flight the next commit of results carries the position."""
+        return bool(changed) and not self._tasks and not self._waiting
+
+    def _pass_markers(self) -> None:
+        for topic, window in self._windows.items():
+            position, _end = self._flow.reached(topic)
+            if position is not None and not self._waiting and not window.in_flight:
+                window.pass_over(position)
+                self._next[topic] = max(self._next[topic], position)
+
+
+def _flatten(parts: Iterable[Outputs]) -> Outputs:
+    return [output for outputs in parts for output in outputs]

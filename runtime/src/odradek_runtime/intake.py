@@ -1,0 +1,78 @@
+"""From a consumer's record to an event, or to the reason why there is none."""
+
+import base64
+from typing import Any
+
+from odradek_runtime.blobs import BlobDamaged, BlobNotFound, BlobStore
+from odradek_runtime.records import Output, RawRecord, Record
+from odradek_schemas.codec import BlobCorrupt, BlobMissing, Envelope, RecordError, decode, read_envelope
+from odradek_schemas.events import Event, RecordCoordinates, RecordRejected
+from odradek_schemas.topics import BY_NAME, DEAD_LETTERS
+
+UNREADABLE = Envelope(
+    type="", id="", run_id=None, rollout_id=None, scoring=None, dataref=None, traceparent=None
+)
+"""The envelope of a record whose headers are not an Odradek event's."""
+
+
+class Intake:
+    """Reads records of a worker's input topics."""
+
+    def __init__(self, worker: str, blobs: BlobStore) -> None:
+        self._worker = worker
+        self._blobs = blobs
+
+    def open(self, topic: str, raw: RawRecord) -> tuple[Record, RecordError | None]:
+        """Read the headers of a record of logical topic `topic`; the error says what is wrong with them."""
+        envelope, error = UNREADABLE, None
+        try:
+            envelope = read_envelope(
+                raw.headers, RecordCoordinates(topic=topic, partition=raw.partition, offset=raw.offset)
+            )
+        except RecordError as problem:
+            error = problem
+        return Record(
+            topic, raw.partition, raw.offset, raw.key, raw.value or b"", tuple(raw.headers), envelope
+        ), error
+
+    async def read(self, record: Record) -> Event:
+        """Decode a record's event, from the blob store where its value lies there.
+
+        Raises:
+            RecordError: of the kind that fits.
+        """
+        value = record.value
+        if record.envelope.dataref is not None:
+            value = await self._fetch(record, record.envelope.dataref)
+        return self.decode(record, value)
+
+    def decode(self, record: Record, value: bytes) -> Event:
+        event: Event = decode(BY_NAME[record.topic], record.envelope, value, record.coordinates)
+        return event
+
+    def dead_letter(self, record: Record, error: RecordError) -> Output:
+        """The record, whole, with where it was and why it can't be read."""
+        event = RecordRejected(
+            id=str(record.coordinates),
+            run_id=record.envelope.run_id,
+            rollout_id=record.envelope.rollout_id,
+            record=record.coordinates,
+            worker=self._worker,
+            reason=error.reason,
+            record_key=_base64(record.key),
+            record_value=_base64(record.value),
+            headers={name: value.decode(errors="replace") for name, value in record.headers},
+        )
+        return Output(DEAD_LETTERS.name, event)
+
+    async def _fetch(self, record: Record, reference: str) -> bytes:
+        try:
+            return await self._blobs.get(reference)
+        except BlobNotFound as error:
+            raise BlobMissing(record.coordinates, str(error)) from error
+        except BlobDamaged as error:
+            raise BlobCorrupt(record.coordinates, str(error)) from error
+
+
+def _base64(data: Any) -> str | None:
+    return base64.b64encode(data).decode() if data else None

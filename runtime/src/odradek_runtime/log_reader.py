@@ -1,0 +1,52 @@
+"""Reading one partition of a topic from an offset to its end: changelogs, and `control` at the start."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.structs import TopicPartition
+
+from odradek_runtime.records import RawRecord
+
+
+async def log_bounds(
+    bootstrap: str, partitions: list[TopicPartition]
+) -> dict[TopicPartition, tuple[int, int]]:
+    """The first offset and the high watermark of each partition.
+
+    Read uncommitted: the end as the broker has it, beyond any transaction that is still open.
+    """
+    async with AIOKafkaConsumer(
+        bootstrap_servers=bootstrap, group_id=None, isolation_level="read_uncommitted"
+    ) as consumer:
+        starts = await consumer.beginning_offsets(partitions)
+        ends = await consumer.end_offsets(partitions)
+    return {partition: (starts[partition], ends[partition]) for partition in partitions}
+
+
+async def read_log(
+    bootstrap: str, partition: TopicPartition, start: int, end: int
+) -> AsyncIterator[list[RawRecord]]:
+    """Yield the committed records of `partition` in `[start, end)`, in order, as they arrive.
+
+    Ends when the consumer's *position* has reached `end`: transaction markers end a log, so the last record's offset
+    plus one never does.
+    """
+    if start >= end:
+        return
+    async with AIOKafkaConsumer(
+        bootstrap_servers=bootstrap,
+        group_id=None,
+        isolation_level="read_committed",
+        auto_offset_reset="none",
+        enable_auto_commit=False,
+        max_partition_fetch_bytes=4_000_000,
+    ) as consumer:
+        consumer.assign([partition])
+        consumer.seek(partition, start)
+        while await consumer.position(partition) < end:
+            fetched = await consumer.getmany(timeout_ms=200, max_records=5000)
+            records = [record for record in fetched.get(partition, ()) if record.offset < end]
+            if records:
+                yield records
+            await asyncio.sleep(0)

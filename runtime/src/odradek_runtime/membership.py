@@ -1,0 +1,141 @@
+"""One worker's place in its consumer group, and the loop that fetches records for the partition numbers it owns.
+
+aiokafka goes on fetching while `on_partitions_assigned` runs, and starts at the committed offset. So a newly assigned
+partition is paused at once and its records are ignored until its owner is published, which seeks it; nothing is
+dropped, since the seek fetches again whatever was ignored.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+from aiokafka.errors import NoOffsetForPartitionError
+from aiokafka.structs import TopicPartition
+
+from odradek_runtime import tuning
+from odradek_runtime.assignor import NumberAssignor
+from odradek_runtime.names import Names
+from odradek_runtime.records import RawRecord
+from odradek_runtime.settings import WorkerSettings
+
+
+class Assigned(Protocol):
+    """What the worker does with an assignment. Both are called without an await in between."""
+
+    def on_assigned(self, numbers: frozenset[int], generation: int) -> None: ...
+
+    def deliver(self, topic: str, number: int, records: list[RawRecord]) -> None: ...
+
+
+class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
+    """A group consumer over a worker's input topics, by partition number."""
+
+    def __init__(self, worker: str, inputs: tuple[str, ...], names: Names, settings: WorkerSettings) -> None:
+        self._inputs = inputs
+        self._names = names
+        self._assignor = NumberAssignor()
+        self._generation = -1
+        self._numbers: frozenset[int] = frozenset()
+        self._paused: set[TopicPartition] = set()
+        self._assigned: Assigned | None = None
+        self._consumer = AIOKafkaConsumer(
+            bootstrap_servers=settings.bootstrap_servers,
+            group_id=names.group(worker),
+            group_instance_id=settings.worker_id,
+            client_id=settings.worker_id or worker,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            isolation_level="read_committed",
+            partition_assignment_strategy=(self._assignor,),
+            session_timeout_ms=int(settings.session_timeout_seconds * 1000),
+            heartbeat_interval_ms=int(settings.session_timeout_seconds * 1000 / 4),
+            rebalance_timeout_ms=int(settings.session_timeout_seconds * 2000),
+            fetch_max_wait_ms=tuning.FETCH_MAX_WAIT_MS,
+            retry_backoff_ms=tuning.RETRY_BACKOFF_MS,
+        )
+
+    @property
+    def generation(self) -> int:
+        """The group's generation as the coordinator last told; -1 while this member is in none."""
+        generation: int = self._consumer._coordinator.generation
+        return generation
+
+    def owns(self, number: int, generation: int) -> bool:
+        """Whether `number` is still assigned, in the generation in which it was."""
+        return number in self._numbers and self.generation == generation
+
+    async def join(self, assigned: Assigned) -> None:
+        """Start the consumer; assignments and records go to `assigned`."""
+        self._assigned = assigned
+        await self._consumer.start()
+        self._consumer.subscribe([self._names.topic(topic) for topic in self._inputs], listener=self)
+
+    async def leave(self, *, rejoining: bool = False) -> None:
+        """Leave the group and stop. A static member's place is given up too, unless it comes back at once."""
+        coordinator = self._consumer._coordinator
+        if coordinator is not None and not rejoining and hasattr(coordinator, "_group_instance_id"):
+            # aiokafka sends no LeaveGroup for static members: the partitions would wait for the session timeout.
+            coordinator._group_instance_id = None
+        await self._consumer.stop()
+
+    async def poll(self, timeout_seconds: float) -> None:
+        """Fetch once and deliver what came, or wait `timeout_seconds` for it."""
+        assert self._assigned is not None
+        try:
+            fetched = await self._consumer.getmany(timeout_ms=int(timeout_seconds * 1000))
+        except NoOffsetForPartitionError:
+            return  # a partition that is being acquired: its owner seeks
+        for partition, records in fetched.items():
+            self._assigned.deliver(self._names.logical(partition.topic), partition.partition, records)
+
+    def publish(self, number: int, positions: dict[str, int]) -> None:
+        """Begin to fetch the inputs of `number` at `positions`."""
+        for topic, position in positions.items():
+            partition = TopicPartition(self._names.topic(topic), number)
+            self._consumer.seek(partition, position)
+            self._resume(partition)
+
+    def want(self, topic: str, number: int, wanted: bool) -> None:
+        """Pause or resume one input of `number`."""
+        partition = TopicPartition(self._names.topic(topic), number)
+        if wanted and partition in self._paused:
+            self._resume(partition)
+        elif not wanted and partition not in self._paused and number in self._numbers:
+            self._pause([partition])
+
+    def reached(self, topic: str, number: int) -> tuple[int | None, int | None]:
+        """The next offset to fetch and the end that this consumer may see (the last stable offset), where known."""
+        partition = TopicPartition(self._names.topic(topic), number)
+        assignment = self._consumer._subscription.subscription
+        state = assignment and assignment.assignment and assignment.assignment.state_value(partition)
+        if not state or not state.has_valid_position:
+            return None, None
+        return state.position, state.lso if state.lso is not None else state.highwater
+
+    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        """Nothing stops: cycles under way still commit, and the fence protects whoever owns the numbers next."""
+
+    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        assert self._assigned is not None
+        self._paused.clear()
+        self._pause(assigned)
+        self._numbers = frozenset(partition.partition for partition in assigned)
+        self._assignor.joined(self.generation)
+        self._assigned.on_assigned(self._numbers, self.generation)
+
+    def _pause(self, partitions: Iterable[TopicPartition]) -> None:
+        partitions = list(partitions)
+        self._consumer.pause(*partitions)
+        self._paused.update(partitions)
+
+    def _resume(self, partition: TopicPartition) -> None:
+        self._consumer.resume(partition)
+        self._paused.discard(partition)
+
+
+async def poll_until(membership: Membership, stopped: asyncio.Event, on_poll: Callable[[], None]) -> None:
+    """Poll until `stopped`, calling `on_poll` after each."""
+    while not stopped.is_set():
+        await membership.poll(0.2)
+        on_poll()

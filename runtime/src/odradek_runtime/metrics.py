@@ -1,0 +1,39 @@
+"""What a worker tells Prometheus. One registry a worker, so that two workers can live in one process (tests)."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+
+class Metrics:
+    """The metrics of one worker."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.backlog = Gauge(
+            "odradek_backlog_records",
+            "Records that wait to be finished, by topic and partition (markers not counted when idle).",
+            ("topic", "partition"),
+            registry=self.registry,
+        )
+        self.in_flight = Gauge(
+            "odradek_in_flight_records", "Records being worked on.", ("partition",), registry=self.registry
+        )
+        self.owned = Gauge(
+            "odradek_owned_partitions", "Partition numbers that are ready.", registry=self.registry
+        )
+        self.cycle_seconds = Histogram(
+            "odradek_cycle_seconds",
+            "From taking records to their commit.",
+            registry=self.registry,
+            buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+        )
+        self.transactions = Counter("odradek_transactions", "Committed transactions.", registry=self.registry)
+        self.records_in = Counter("odradek_records_in", "Records taken.", ("topic",), registry=self.registry)
+        self.records_out = Counter("odradek_records_out", "Records written.", registry=self.registry)
+        self.errors = Counter("odradek_errors", "Errors, by kind.", ("kind",), registry=self.registry)
+        self.acquisitions = Counter("odradek_acquisitions", "Partitions taken over.", registry=self.registry)
+        self.stalled = Gauge(
+            "odradek_stalled_partition",
+            "1 where records wait and nothing has been committed for a while.",
+            ("partition",),
+            registry=self.registry,
+        )

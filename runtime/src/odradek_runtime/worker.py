@@ -1,0 +1,320 @@
+"""A worker: one member of a group, the owners of the partition numbers assigned to it, and what happens to them.
+
+Owners live through a rebalance when their number comes back in the next generation: nobody else can have owned it in
+between. Otherwise they are closed, and the number is acquired afresh by whoever it went to.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from odradek_runtime.acquisition import Acquired, Acquisition
+from odradek_runtime.blobs import BlobStore
+from odradek_runtime.concurrent import ConcurrentOwner
+from odradek_runtime.errors import CommitFailedError, FencedError, NotOwnedError, WorkerError
+from odradek_runtime.flow import Mailbox, NumberFlow
+from odradek_runtime.folds import FoldContext, StatefulProcessor
+from odradek_runtime.handlers import ConcurrentProcessor, HandlerContext
+from odradek_runtime.intake import Intake
+from odradek_runtime.logs import get_logger
+from odradek_runtime.membership import Membership
+from odradek_runtime.metrics import Metrics
+from odradek_runtime.names import Names
+from odradek_runtime.owners import Owner
+from odradek_runtime.records import RawRecord
+from odradek_runtime.restoring import Restore, restore_fold, restore_handler
+from odradek_runtime.settings import WorkerSettings
+from odradek_runtime.stalls import StallWatch
+from odradek_runtime.stateful import StatefulOwner
+from odradek_schemas.events import Event
+
+MOST_FAILURES = 10
+"""Failed commits of one number, or fencings, within FAILURE_SECONDS: beyond it a person must look."""
+FAILURE_SECONDS = 120.0
+RETRY_SECONDS = 0.5
+
+log = get_logger(__name__)
+
+
+class Worker:
+    """Runs one processor over the partition numbers that the group assigns to this member."""
+
+    def __init__(
+        self,
+        processor: StatefulProcessor | ConcurrentProcessor,
+        settings: WorkerSettings,
+        blobs: BlobStore,
+        metrics: Metrics,
+    ) -> None:
+        self._processor = processor
+        self._settings = settings
+        self._blobs = blobs
+        self._metrics = metrics
+        self._names = Names(settings.topic_prefix)
+        self._intake = Intake(processor.name, blobs)
+        self._acquisition = Acquisition(
+            processor.name,
+            processor.inputs,
+            processor.changelog,
+            processor.anchor if isinstance(processor, StatefulProcessor) else None,
+            self._names,
+            blobs,
+            settings,
+            metrics,
+        )
+        self._membership = self._new_membership()
+        self._owners: dict[int, Owner] = {}
+        self._generations: dict[int, int] = {}
+        self._runs: dict[int, asyncio.Task[None]] = {}
+        self._acquiring: dict[int, asyncio.Task[None]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._control: dict[str, Event] = {}
+        self._rejoins = RecentTimes(FAILURE_SECONDS)
+        self._failures: dict[int, RecentTimes] = {}
+        self._rejoin_wanted = False
+        self._assigned: frozenset[int] | None = None
+        self._stalls = StallWatch(metrics)
+        self._stopped = asyncio.Event()
+        self._fatal: BaseException | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether this member is in its group and works on every number assigned to it."""
+        return self._assigned is not None and self._assigned == self._owners.keys()
+
+    @property
+    def alive(self) -> bool:
+        return self._fatal is None
+
+    async def run(self) -> None:
+        """Join and work until `stop`.
+
+        Raises:
+            WorkerError: the worker can't go on; the message says why.
+        """
+        await self._membership.join(self)
+        try:
+            while not self._stopped.is_set():
+                await self._membership.poll(0.2)
+                self._watch()
+                if self._rejoin_wanted:
+                    await self._rejoin()
+            if self._fatal is not None:
+                raise WorkerError(f"{self._processor.name}: {self._fatal}") from self._fatal
+            await self._drain()
+        finally:
+            await self._close_all()
+            await self._membership.leave()
+
+    def stop(self) -> None:
+        """Drain and leave; `run` returns when that is done."""
+        self._stopped.set()
+
+    def control(self, event: Event) -> None:
+        """Take an event of the `control` topic; later owners are told it too."""
+        self._control[event.key] = event
+        for owner in self._owners.values():
+            owner.control(event)
+
+    def on_assigned(self, numbers: frozenset[int], generation: int) -> None:
+        log.info("assigned", partitions=sorted(numbers), generation=generation)
+        self._assigned = numbers
+        for number in list(self._acquiring.keys() - numbers):
+            self._acquiring[number].cancel()
+        for number in list(self._owners.keys()):
+            if number in numbers and generation - self._generations[number] <= 1:
+                self._generations[number] = generation
+                self._membership.publish(number, self._owners[number].positions())
+            else:
+                self._dismiss(number)
+        for number in sorted(numbers - self._owners.keys()):
+            self._acquire(number)
+
+    def deliver(self, topic: str, number: int, records: list[RawRecord]) -> None:
+        owner = self._owners.get(number)
+        if owner is not None:
+            owner.deliver(topic, records)
+
+    def _acquire(self, number: int) -> None:
+        if number not in self._acquiring:
+            task = asyncio.ensure_future(self._acquire_until_owned(number))
+            self._acquiring[number] = task
+            task.add_done_callback(lambda done: self._acquired(number, done))
+
+    async def _acquire_until_owned(self, number: int) -> None:
+        """Acquire `number`; a broker that is away for a while is waited for, up to the deadline."""
+        deadline = time.monotonic() + self._settings.acquire_timeout_seconds
+        while number in (self._assigned or ()):
+            generation = self._membership.generation
+            try:
+                await self._acquire_once(number, generation)
+                return
+            except (WorkerError, NotOwnedError):
+                raise
+            except Exception as error:
+                if time.monotonic() > deadline:
+                    raise WorkerError(f"partition {number} could not be acquired: {error!r}") from error
+                log.warning("acquisition failed, trying again", partition=number, error=repr(error))
+                self._metrics.errors.labels(type(error).__name__).inc()
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _acquire_once(self, number: int, generation: int) -> None:
+        started = time.perf_counter()
+        build, restore = self._prepare(number)
+        acquired = await self._acquisition.acquire(
+            number, lambda: self._membership.owns(number, generation), restore
+        )
+        if not self._membership.owns(number, generation):
+            await acquired.committer.close()
+            raise NotOwnedError(f"partition {number} was reassigned while it was restored")
+        # From here to the return nothing awaits: no record can fall between the seek and the owner.
+        owner = build(acquired)
+        self._owners[number] = owner
+        self._generations[number] = generation
+        for event in self._control.values():
+            owner.control(event)
+        self._membership.publish(number, owner.positions())
+        self._start(number, owner)
+        self._metrics.acquisitions.inc()
+        log.info("acquired", partition=number, seconds=round(time.perf_counter() - started, 3))
+
+    def _prepare(self, number: int) -> tuple[Callable[[Acquired], Owner], Restore]:
+        """A new fold or handler: how its owner is built once it is restored, and how it is restored."""
+        partitions = self._settings.partitions
+        flow = NumberFlow(self._membership, number)
+        processor = self._processor
+        if isinstance(processor, StatefulProcessor):
+            mailbox = Mailbox()
+            fold = processor.create(FoldContext(number, partitions, mailbox.post))
+
+            def stateful(acquired: Acquired) -> Owner:
+                owner = StatefulOwner(number, processor, fold, acquired, self._intake, flow, self._metrics)
+                mailbox.open(owner.post)
+                return owner
+
+            return stateful, restore_fold(fold, processor.changelog, self._intake)
+        handler = processor.create(HandlerContext(number, partitions))
+
+        def concurrent(acquired: Acquired) -> Owner:
+            seconds = self._settings.drain_timeout_seconds
+            return ConcurrentOwner(
+                number, processor, handler, acquired, self._intake, flow, self._metrics, seconds
+            )
+
+        return concurrent, restore_handler(handler, processor.changelog, self._intake)
+
+    def _acquired(self, number: int, task: "asyncio.Task[None]") -> None:
+        """An acquisition ended: well, in vain (another member's turn), or for good."""
+        self._acquiring.pop(number, None)
+        self._metrics.owned.set(len(self._owners))
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, NotOwnedError) or task.cancelled():
+            if number in (self._assigned or ()) and number not in self._owners and not self._stopped.is_set():
+                self._acquire(number)
+        elif error is not None:
+            self._fail(error)
+
+    def _start(self, number: int, owner: Owner) -> None:
+        task = asyncio.ensure_future(owner.run())
+        self._runs[number] = task
+        task.add_done_callback(lambda done: self._ended(number, owner, done))
+
+    def _ended(self, number: int, owner: Owner, task: "asyncio.Task[None]") -> None:
+        """An owner's work ended by itself: what must be done depends on why."""
+        if self._owners.get(number) is not owner or task.cancelled() or task.exception() is None:
+            return
+        error = task.exception()
+        log.warning("owner lost", partition=number, error=repr(error))
+        self._dismiss(number)
+        if isinstance(error, FencedError):
+            self._rejoin_wanted = True
+        elif isinstance(error, CommitFailedError):
+            self._acquire_again(number, error)
+        elif error is not None:
+            self._fail(error)
+
+    def _acquire_again(self, number: int, error: CommitFailedError) -> None:
+        """Acquire after a failed commit, unless that has become a habit."""
+        failures = self._failures.setdefault(number, RecentTimes(FAILURE_SECONDS))
+        if failures.add() > MOST_FAILURES:
+            self._fail(
+                WorkerError(f"partition {number}: {MOST_FAILURES} commits failed in a row, the last: {error}")
+            )
+        elif number in (self._assigned or ()):
+            self._acquire(number)
+
+    def _dismiss(self, number: int) -> None:
+        """Close an owner: whatever it has not committed is left to the next one."""
+        owner = self._owners.pop(number)
+        self._generations.pop(number, None)
+        task = self._runs.pop(number)
+        closing = asyncio.ensure_future(_cancel_and_close(task, owner))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+        self._metrics.owned.set(len(self._owners))
+
+    async def _rejoin(self) -> None:
+        """Leave the group, join it, acquire again: an owner was fenced, so the assignment may be stale."""
+        if self._rejoins.add() > MOST_FAILURES:
+            raise WorkerError(
+                f"fenced more than {MOST_FAILURES} times in {FAILURE_SECONDS:.0f} s: is another worker running with the "
+                f"same ODRADEK_WORKER_ID ({self._settings.worker_id}) or topic prefix?"
+            )
+        log.warning("fenced: joining the group anew")
+        self._rejoin_wanted = False
+        await self._close_all()
+        await self._membership.leave(rejoining=True)
+        self._assigned = None
+        self._membership = self._new_membership()
+        await self._membership.join(self)
+
+    async def _drain(self) -> None:
+        await asyncio.gather(*(owner.drain() for owner in self._owners.values()))
+        if self._runs:
+            await asyncio.wait(set(self._runs.values()), timeout=self._settings.drain_timeout_seconds)
+
+    async def _close_all(self) -> None:
+        for task in list(self._acquiring.values()):
+            task.cancel()
+        for number in list(self._owners):
+            self._dismiss(number)
+        if self._closing:
+            await asyncio.wait(set(self._closing), timeout=self._settings.drain_timeout_seconds)
+
+    def _watch(self) -> None:
+        """Export the backlog, and name partitions where work waits and nothing moves."""
+        for number, owner in self._owners.items():
+            flow = NumberFlow(self._membership, number)
+            for topic, taken in owner.backlog().items():
+                position, end = flow.reached(topic)
+                behind = max(0, end - position) if position is not None and end is not None else 0
+                self._metrics.backlog.labels(topic, str(number)).set(taken + behind)
+            self._stalls.look(number, owner)
+
+    def _fail(self, error: BaseException) -> None:
+        log.error("worker can't go on", error=repr(error), exc_info=error)
+        self._fatal = self._fatal or error
+        self._stopped.set()
+
+    def _new_membership(self) -> Membership:
+        return Membership(self._processor.name, self._processor.inputs, self._names, self._settings)
+
+
+class RecentTimes:
+    """Counts what happened within the last `seconds`."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._times: list[float] = []
+
+    def add(self) -> int:
+        """Note that it happened now; returns how often it did lately."""
+        now = time.monotonic()
+        self._times = [*(t for t in self._times if now - t < self._seconds), now]
+        return len(self._times)
+
+
+async def _cancel_and_close(task: "asyncio.Task[None]", owner: Owner) -> None:
+    task.cancel()
+    await asyncio.wait({task})
+    await owner.close()
