@@ -37,6 +37,8 @@ def configure_logs(worker: str, level: str, form: Literal["json", "console"]) ->
     root.setLevel(level.upper())
     for noisy in ("aiokafka", "faststream", "uvicorn"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+    # It warns of each retry that the transaction protocol of older clients makes normal.
+    logging.getLogger("aiokafka.producer.sender").setLevel(logging.ERROR)
     structlog.contextvars.bind_contextvars(worker=worker)
 
 

@@ -7,7 +7,7 @@ broker is still writing markers for a few milliseconds, and 20 ms of sleep would
 from aiokafka.producer import sender
 
 TRANSACTION_BACKOFF_SECONDS = 0.002
-RETRY_BACKOFF_MS = 20
+RETRY_BACKOFF_MS = 5
 MAX_BATCH_BYTES = 1_000_000
 FETCH_MAX_WAIT_MS = 100
 
