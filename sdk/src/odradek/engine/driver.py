@@ -16,6 +16,9 @@ from odradek_schemas.failures import Failure, FailureKind, Stage
 
 Run = Coroutine[Any, Any, None]
 
+LONGEST_MESSAGE = 500
+"""Characters of an exception's text that are kept."""
+
 _EFFECTS = (AskModel, CallTools, Sleep)
 _RAISED = (Exception, SystemExit, asyncio.CancelledError, GeneratorExit)
 """All that a harness can raise and a worker survives; an interrupt from the keyboard is the worker's."""
@@ -77,7 +80,8 @@ def harness_error(error: BaseException) -> Failure:
 def _line(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
-    return traceback.format_exception_only(error)[-1].strip() + where
+    text = " ".join(traceback.format_exception_only(error)[-1].split())
+    return text[:LONGEST_MESSAGE] + where
 
 
 def _failure(message: str) -> Failure:
