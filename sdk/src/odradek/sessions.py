@@ -14,6 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+from pydantic_core import to_json
+
+from odradek.environment import Environment
+from odradek.plugins import UnknownPlugin, load_environment
+from odradek.threads import in_thread
+from odradek.tools import ToolResult
 from odradek_schemas.base import JsonObject
 from odradek_schemas.events import (
     SessionClosed,
@@ -27,13 +34,6 @@ from odradek_schemas.events import (
     ToolCallRequested,
 )
 from odradek_schemas.failures import Failure, FailureKind, Stage
-from pydantic import BaseModel
-from pydantic_core import to_json
-
-from odradek.environment import Environment
-from odradek.plugins import UnknownPlugin, load_environment
-from odradek.threads import in_thread
-from odradek.tools import ToolResult
 
 SessionAction = SessionRequested | ToolCallRequested | SessionCloseRequested
 SessionReply = SessionReady | SessionFailed | ToolCallCompleted | ToolCallFailed | SessionClosed
@@ -94,11 +94,13 @@ class Sessions:
         """Drop a session, if it is there."""
         self._open.pop(session_id, None)
 
-    async def answer(self, action: SessionAction) -> Outcome:
-        """Carry out one action within its `timeout_seconds`. Failures are replies too; nothing that the environment
-        raises escapes."""
+    async def answer(self, action: SessionAction, seconds: float | None = None) -> Outcome:
+        """Carry out one action within `seconds`, None: within its own `timeout_seconds`.
+
+        Failures are replies too: nothing that the environment raises escapes.
+        """
         try:
-            async with asyncio.timeout(action.timeout_seconds) as deadline:
+            async with asyncio.timeout(action.timeout_seconds if seconds is None else seconds) as deadline:
                 return await self._apply(action)
         except _Refused as refused:
             failure = fault(action, refused.kind, str(refused))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from odradek_runtime.records import Record
 from odradek_schemas.base import JsonObject
 from odradek_schemas.codec import Envelope

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+
+from odradek_schemas.base import JsonObject
 from odradek_schemas.failures import FailureKind
 from odradek_verifier_worker.exchange import Job, Verdict
 from odradek_verifier_worker.pool import Pool, PoolError
@@ -115,7 +117,8 @@ async def test_an_environment_that_is_not_there_or_broken_is_said_so(pool: Pool,
 
 
 async def test_an_answer_that_does_not_fit_is_unreadable(pool: Pool, job: MakeJob) -> None:
-    for answer in (None, {"unexpected": "B"}):
+    misfits: list[JsonObject | None] = [None, {"unexpected": "B"}]
+    for answer in misfits:
         verdict = await pool.verify(job()._replace(answer=answer))
         assert verdict.failure is not None
         assert verdict.failure.kind is FailureKind.ANSWER_UNREADABLE
@@ -183,4 +186,4 @@ def _reward(verdict: Verdict) -> float | None:
 
 
 def _is_zombie(pid: int) -> bool:
-    return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)

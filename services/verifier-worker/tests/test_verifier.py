@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from nacl.encoding import Base64Encoder
 from nacl.public import PrivateKey
+
 from odradek_runtime.records import Output, Outputs, Record
 from odradek_runtime.sealing import Opener, Sealer
 from odradek_schemas.codec import BlobMissing, Envelope, InvalidValue

@@ -16,6 +16,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import BinaryIO
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -71,7 +72,7 @@ class Bench:
         except ValidationError as error:
             return _failed(
                 FailureKind.ANSWER_UNREADABLE,
-                f"the opened answer is no {job.environment} answer: {error}",
+                f"the answer does not fit: {explain(error)}",
                 identity,
             )
         try:
@@ -93,14 +94,18 @@ def _work(bench: Bench, jobs: list[Job], send: Callable[[bytes], None], progress
     verdicts: dict[int, Verdict] = {}
     reported = time.monotonic()
     for index, job in enumerate(jobs):
-        progress.mark(index, time.monotonic())
-        verdicts[index] = bench.verdict(job, lambda index=index: progress.mark(index, time.monotonic()))
+        _mark(progress, index)
+        verdicts[index] = bench.verdict(job, partial(_mark, progress, index))
         if (now := time.monotonic()) - reported > _REPORT_SECONDS:
             send(_report(verdicts))
             verdicts, reported = {}, now
     progress.clear(time.monotonic())
     if verdicts:
         send(_report(verdicts))
+
+
+def _mark(progress: Progress, index: int) -> None:
+    progress.mark(index, time.monotonic())
 
 
 def _report(verdicts: dict[int, Verdict]) -> bytes:

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from odradek.environment import Environment
 from odradek_schemas.rollouts import Reward, Trajectory
-from pydantic import BaseModel
 
 
 class Nasty(Environment):

@@ -1,0 +1,1 @@
+"""The env-worker: tool actions in, observations out."""

@@ -1,0 +1,46 @@
+"""The env-worker, put together."""
+
+import os
+
+from odradek.sessions import Sessions
+from odradek_env_worker.host import SessionHost
+from odradek_env_worker.settings import EnvSettings
+from odradek_env_worker.threads import ToolThreads
+from odradek_env_worker.watchdog import Watchdog
+from odradek_runtime.handlers import ConcurrentProcessor, HandlerContext
+from odradek_runtime.sealing import Opener, Sealer
+from odradek_runtime.service import run_service
+from odradek_runtime.settings import SealingKeys
+from odradek_schemas.topics import SESSIONS, TOOL_ACTIONS
+
+LOST_THREADS_EXIT = 70
+
+
+def create_processor(settings: EnvSettings) -> ConcurrentProcessor:
+    keys = SealingKeys()
+    open_answer = Opener.from_file(keys.private_key_file).open if keys.private_key_file else None
+    seal = Sealer.from_file(keys.public_key_file).seal if keys.public_key_file else None
+    threads = ToolThreads(settings.tool_threads, settings.lost_threads, _give_up)
+    watchdog = Watchdog(settings.stall_seconds)
+
+    def create(context: HandlerContext) -> SessionHost:
+        watchdog.start()
+        return SessionHost(Sessions(open_answer=open_answer, seal=seal), threads)
+
+    return ConcurrentProcessor(
+        name="env-worker",
+        inputs=(TOOL_ACTIONS.name,),
+        changelog=SESSIONS.name,
+        ordered=True,
+        create=create,
+    )
+
+
+def _give_up() -> None:
+    """Stuck threads can only be ended with their process. What was in flight is handed out again after the restart."""
+    os._exit(LOST_THREADS_EXIT)
+
+
+def main() -> None:
+    settings = EnvSettings()
+    run_service(create_processor(settings), settings)

@@ -1,0 +1,76 @@
+"""The sessions of one partition: actions in, observations and the changelog out."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from odradek.sessions import Outcome, SessionAction, Sessions, overdue
+from odradek.threads import running_in
+from odradek_env_worker.rejects import rejected
+from odradek_env_worker.threads import ToolThreads
+from odradek_runtime.records import Output, Outputs, Record, Tombstone
+from odradek_schemas.codec import RecordError
+from odradek_schemas.events import (
+    Event,
+    SessionCloseRequested,
+    SessionRequested,
+    SessionStateChanged,
+    ToolCallRequested,
+)
+from odradek_schemas.events.base import now
+from odradek_schemas.topics import OBSERVATIONS, SESSIONS
+
+
+class SessionHost:
+    """A `Handler`. The actions of a rollout must come one after another."""
+
+    def __init__(self, sessions: Sessions, threads: ToolThreads, clock: Callable[[], datetime] = now) -> None:
+        self._sessions = sessions
+        self._threads = threads
+        self._clock = clock
+
+    def restore(self, key: str, event: Event | None) -> None:
+        if isinstance(event, SessionStateChanged):
+            self._sessions.restore(event)
+        else:
+            self._sessions.forget(key)
+
+    async def handle(self, event: Event, record: Record) -> Outputs:
+        assert isinstance(event, SessionRequested | ToolCallRequested | SessionCloseRequested), event.type
+        with running_in(self._threads.run):
+            outcome = await self._answer(event)
+        return _outputs(event, outcome)
+
+    async def _answer(self, action: SessionAction) -> Outcome:
+        """The time to answer began when it was asked. What is past it was asked for in vain, or has ended workers."""
+        if isinstance(action, SessionCloseRequested) and action.discard:
+            return await self._sessions.answer(action)
+        seconds = action.timeout_seconds - (self._clock() - action.time).total_seconds()
+        if seconds <= 0:
+            return self._sessions.fail(action, overdue(action))
+        return await self._sessions.answer(action, min(seconds, action.timeout_seconds))
+
+    def reject(self, record: Record, error: RecordError) -> Outputs:
+        """A session whose end can't be read ends without evidence: nobody will ask for it again."""
+        failure = rejected(record, error)
+        if failure is None:
+            return []
+        outputs: Outputs = [Output(OBSERVATIONS.name, failure)]
+        if record.envelope.type == "SessionCloseRequested":
+            self._sessions.forget(failure.session_id)
+            outputs.append(Tombstone(SESSIONS.name, failure.session_id))
+        return outputs
+
+    def control(self, event: Event) -> None:
+        """Nothing to do: the agent-worker closes the sessions of a cancelled run."""
+
+    async def close(self) -> None:
+        """Sessions live in the changelog; there is nothing else to put away."""
+
+
+def _outputs(action: SessionAction, outcome: Outcome) -> Outputs:
+    outputs: Outputs = [Output(OBSERVATIONS.name, outcome.reply)]
+    if outcome.changed is not None:
+        outputs.append(Output(SESSIONS.name, outcome.changed))
+    if outcome.ended:
+        outputs.append(Tombstone(SESSIONS.name, action.session_id))
+    return outputs
