@@ -564,22 +564,29 @@ class Connection(asyncio.Protocol):
 
     def answer(self, head: bytes, body: bytes) -> None:
         method, target, _ = head.split(b" ", 2)
-        found = _REQUEST_ID.search(head)
-        request_id, path, status = found[1].decode() if found else "", target.decode(), 200
         try:
-            if method == b"POST" and path == "/v1/chat/completions":
-                request, action = self.model.act(body, request_id)
-                self.perform(request, action, request_id, len(body))
-            elif method == b"GET":
-                self.send(200, self.model.tell(path))
-                return
+            if method == b"GET":
+                self.send(200, self.model.tell(target.decode()))
+            elif method == b"POST" and target == b"/v1/chat/completions":
+                self.complete(head, body)
             else:
-                raise Refused(404, f"Invalid URL ({method.decode()} {path})")
+                raise Refused(404, f"Invalid URL ({method.decode()} {target.decode()})")
         except Refused as error:
-            status = error.status
+            self.send(error.status, error_body(error))
+
+    def complete(self, head: bytes, body: bytes) -> None:
+        """Each request is in the log before its answer can be read."""
+        found = _REQUEST_ID.search(head)
+        request_id = found[1].decode() if found else ""
+        try:
+            request, action = self.model.act(body, request_id)
+        except Refused as error:
+            self.model.note(request_id, error.status)
             retry_after = () if error.retry_after is None else (f"retry-after: {error.retry_after}",)
-            self.later(status, error_body(error), retry_after)
-        self.model.note(request_id, status)
+            self.later(error.status, error_body(error), retry_after)
+        else:
+            self.model.note(request_id, 200)
+            self.perform(request, action, request_id, len(body))
 
     def perform(self, request: Request, action: Action, request_id: str, size: int) -> None:
         match action:

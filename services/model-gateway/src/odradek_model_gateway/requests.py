@@ -41,9 +41,8 @@ def write_body(event: ModelCallRequested, settings: ModelSettings) -> bytes:
 
 def _sampling(sampling: Sampling, with_tools: bool) -> dict[str, Any]:
     """What was asked for. What is None is left to the server, and settings of tools are refused without tools."""
-    return {
-        name: value for name, value in sampling if value is not None and (with_tools or name not in _OF_TOOLS)
-    }
+    asked = sampling.model_dump(exclude_none=True)
+    return asked if with_tools else {name: asked[name] for name in asked if name not in _OF_TOOLS}
 
 
 def _sendable(message: Message, send_reasoning: bool) -> Message:
