@@ -1,20 +1,44 @@
 """Several tool calls, then one that hands in what they gave."""
 
+from collections.abc import Iterable
+
 from pydantic import BaseModel, Field
 
 from odradek import Environment, InvalidArguments, Message, Reward, Trajectory, tool
+from odradek.demonstrations import demonstrate
 from odradek.transcript import function_calls
-
-_FORM = (
-    "First call get_synonym_value for each synonym of {term!r} in the list, in the order of the list. "
-    "Then call extract_synonym_values once, with all the values in that order. "
-    "Do not look up {term!r} itself."
-)
 
 
 def synonym_value(synonym: str) -> int:
     """The value of a word: the sum of its characters' code points."""
     return sum(map(ord, synonym))
+
+
+_SYSTEM = (
+    "Call get_synonym_value for each synonym of the term, in the order of the list, never for the term itself. "
+    "Then call extract_synonym_values once with all the values in that order."
+)
+_EXAMPLE_TABLE = [("Warm", "Heated"), ("Old", "Ancient"), ("Warm", "Toasty")]
+
+
+def _question(term: str, synonyms: Iterable[tuple[str, str]]) -> str:
+    table = "\n".join(f"{of} has a synonym {synonym}." for of, synonym in synonyms)
+    return f"{table}\nUse get_synonym_value for each synonym of {term}, then extract_synonym_values."
+
+
+_EXAMPLE = demonstrate(
+    _question("Warm", _EXAMPLE_TABLE),
+    [
+        ("get_synonym_value", {"synonym": "Heated"}, {"synonym_value": synonym_value("Heated")}),
+        ("get_synonym_value", {"synonym": "Toasty"}, {"synonym_value": synonym_value("Toasty")}),
+        (
+            "extract_synonym_values",
+            {"synonym_values": [synonym_value("Heated"), synonym_value("Toasty")]},
+            {"success": True},
+        ),
+    ],
+    "Done.",
+)
 
 
 class ExampleMultiStep(Environment):
@@ -41,12 +65,8 @@ class ExampleMultiStep(Environment):
     def prompt(self, task: Task) -> list[Message]:
         if task.term is None:
             return []
-        table = "\n".join(f"{synonym} is a synonym of {term}." for term, synonym in task.synonyms)
-        system = f"You extract values with tools.\n{table}"
-        return [
-            Message(role="system", content=system),
-            Message(role="user", content=_FORM.format(term=task.term)),
-        ]
+        question = _question(task.term, task.synonyms)
+        return [Message(role="system", content=_SYSTEM), *_EXAMPLE, Message(role="user", content=question)]
 
     @tool
     def get_synonym_value(self, state: State, synonym: str) -> dict[str, int]:

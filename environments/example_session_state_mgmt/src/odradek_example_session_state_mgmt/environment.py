@@ -3,9 +3,21 @@
 from pydantic import BaseModel, Field
 
 from odradek import Environment, JsonObject, Message, Reward, ToolError, Trajectory, tool
+from odradek.demonstrations import demonstrate
 
 _BOUND = 2**63
 _FORM = "Use the tools: call increment_counter for each number to add, then call get_counter_value."
+
+_ASK = "Use increment_counter: {}"
+_EXAMPLE = demonstrate(
+    _ASK.format("Add 2, then add 7, then get the count."),
+    [
+        ("increment_counter", {"count": 2}, {"success": True}),
+        ("increment_counter", {"count": 7}, {"success": True}),
+        ("get_counter_value", {}, {"count": 20}),
+    ],
+    "The count is 20.",
+)
 
 
 class ExampleSessionStateMgmt(Environment):
@@ -26,7 +38,11 @@ class ExampleSessionStateMgmt(Environment):
     def prompt(self, task: Task) -> list[Message]:
         if task.instruction is None:
             return []
-        return [Message(role="system", content=_FORM), Message(role="user", content=task.instruction)]
+        return [
+            Message(role="system", content=_FORM),
+            *_EXAMPLE,
+            Message(role="user", content=_ASK.format(task.instruction)),
+        ]
 
     def reset(self, task: Task, seed: int) -> State:
         return self.State(count=task.initial_count)

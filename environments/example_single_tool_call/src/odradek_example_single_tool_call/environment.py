@@ -3,9 +3,23 @@
 from pydantic import BaseModel, Field
 
 from odradek import Environment, Message, Reward, Trajectory, tool
+from odradek.demonstrations import demonstrate
 from odradek.transcript import function_calls
 
 _FORM = "You answer questions about the weather. Always call get_weather with the city first."
+
+_ASK = "Use get_weather: {}"
+_EXAMPLE = demonstrate(
+    _ASK.format("How is the weather in Bergen?"),
+    [
+        (
+            "get_weather",
+            {"city": "Bergen"},
+            {"city": "Bergen", "weather_description": "The weather in Bergen is cold."},
+        )
+    ],
+    "It is cold in Bergen.",
+)
 
 
 class ExampleSingleToolCall(Environment):
@@ -22,7 +36,11 @@ class ExampleSingleToolCall(Environment):
     def prompt(self, task: Task) -> list[Message]:
         if task.question is None:
             return []
-        return [Message(role="system", content=_FORM), Message(role="user", content=task.question)]
+        return [
+            Message(role="system", content=_FORM),
+            *_EXAMPLE,
+            Message(role="user", content=_ASK.format(task.question)),
+        ]
 
     @tool
     def get_weather(self, state: State, city: str) -> dict[str, str]:

@@ -7,12 +7,20 @@ from odradek.transcript import output_text
 from odradek_mcqa.grading import GradingMode, choice, letter_by_patterns
 from odradek_mcqa.options import Options
 
+_BOXED = ("End with the letter of the right option in \\boxed{}.", "\\boxed{C}")
+_COLON = ('Reply with "Answer: " and the letter of the right option.', "Answer: C")
 _FORMS = {
-    GradingMode.STRICT_SINGLE_LETTER_BOXED: "End with the letter of the right option in \\boxed{}.",
-    GradingMode.LENIENT_BOXED: "End with the letter of the right option in \\boxed{}.",
-    GradingMode.LENIENT_ANSWER_COLON: 'Reply with "Answer: " and the letter of the right option.',
-    GradingMode.LENIENT_ANSWER_COLON_MD: 'Reply with "Answer: " and the letter of the right option.',
+    GradingMode.STRICT_SINGLE_LETTER_BOXED: _BOXED,
+    GradingMode.LENIENT_BOXED: _BOXED,
+    GradingMode.LENIENT_ANSWER_COLON: _COLON,
+    GradingMode.LENIENT_ANSWER_COLON_MD: _COLON,
 }
+"""What each mode's prompt asks for, and how the worked example answers."""
+
+_EXAMPLE = (
+    "Which colour is a clear sky?",
+    Options((("A", "Green"), ("B", "Red"), ("C", "Blue"), ("D", "Black"))),
+)
 
 
 class McqaTask(BaseModel):
@@ -78,8 +86,12 @@ class Mcqa(Environment):
     def prompt(self, task: McqaTask) -> list[Message]:
         if task.question is None:
             return []
-        lines = [f"{letter}: {text}" for letter, text in task.choices.entries]
-        return [Message(role="user", content="\n".join([task.question, *lines, _FORMS[task.grading_mode]]))]
+        form, answer = _FORMS[task.grading_mode]
+        return [
+            Message(role="user", content=_question(*_EXAMPLE, form)),
+            Message(role="assistant", content=answer),
+            Message(role="user", content=_question(task.question, task.choices, form)),
+        ]
 
     def verify(self, trajectory: Trajectory, answer: McqaAnswer) -> Reward:
         extracted = extract(output_text(trajectory).strip(), McqaTask.model_validate(trajectory.task))
@@ -89,6 +101,11 @@ class Mcqa(Environment):
             components={"accuracy": accuracy, "no_answer": float(extracted is None)},
             details={"extracted_answer": extracted},
         )
+
+
+def _question(question: str, options: Options, form: str) -> str:
+    lines = [f"{letter}: {text}" for letter, text in options.entries]
+    return "\n".join([question, *lines, form])
 
 
 def extract(text: str, task: McqaTask) -> str | None:
