@@ -438,7 +438,8 @@ def render_text(request: Request, action: Say | Call) -> str:
 def render_call(request: Request, action: Call, request_id: str, size: int) -> bytes:
     arguments = orjson.dumps(action.arguments).decode()
     function = {"name": action.name, "arguments": arguments}
-    call = {"id": f"call_{zlib.crc32(request_id.encode()):08x}", "type": "function", "function": function}
+    unique = zlib.crc32(f"{request_id} {len(request.messages)}".encode())
+    call = {"id": f"call_{unique:08x}", "type": "function", "function": function}
     message = {"role": "assistant", "content": None, "tool_calls": [call]}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
     return completion(request, choice, action.name + arguments, size)

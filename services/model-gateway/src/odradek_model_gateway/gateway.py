@@ -74,7 +74,10 @@ class Gateway:
             raise from_status(response.status, response.retry_after, response.body, time.time())
         reply = _with_policy(read_reply(response.body, event.id), policy)
         if upstream.settings.tool_calls == "json_schema":
-            message, finish_reason = json_tools.read_reply(reply.message, reply.finish_reason, event.id)
+            offer = json_tools.Offer.of(event.tools, event.sampling.tool_choice)
+            message, finish_reason = json_tools.read_reply(
+                reply.message, reply.finish_reason, event.id, offer
+            )
             reply = replace(reply, message=message, finish_reason=finish_reason)
         return _completed(event, reply, 1000 * (loop.time() - started), attempt)
 

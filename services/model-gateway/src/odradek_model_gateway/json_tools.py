@@ -5,11 +5,13 @@ arguments, or a plain answer. Earlier calls and their results become text in the
 read the conversation. Calls stay calls outside of this module: `read_reply` turns the JSON back into one.
 """
 
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby
 from typing import Any
 
 import orjson
+from pydantic_core import to_json
 
 from odradek_schemas.base import JsonObject
 from odradek_schemas.messages import FunctionCall, FunctionSpec, Message, ToolCall, ToolSpec
@@ -23,59 +25,71 @@ _OR_ANSWER = '\nTo answer the user without a function: {"answer": "<your answer>
 _NO_ARGUMENTS: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
-def chosen(tools: list[ToolSpec], choice: Any) -> list[FunctionSpec]:
-    """The functions that a `tool_choice` leaves to the model."""
-    functions = [tool.function for tool in tools]
-    if choice == "none":
-        return []
-    if isinstance(choice, dict):
-        wanted = (choice.get("function") or {}).get("name")
-        return [function for function in functions if function.name == wanted] or functions
-    return functions
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The functions that one call offers the model; `must_call`: a plain answer will not do."""
+
+    functions: list[FunctionSpec]
+    must_call: bool = False
+
+    @classmethod
+    def of(cls, tools: list[ToolSpec], choice: Any = None) -> "Offer":
+        """What a call's tools and `tool_choice` (OpenAI's values) come to."""
+        functions = [tool.function for tool in tools]
+        if choice == "none":
+            return cls([])
+        if isinstance(choice, dict):
+            wanted = (choice.get("function") or {}).get("name")
+            return cls([function for function in functions if function.name == wanted], must_call=True)
+        return cls(functions, must_call=choice == "required")
+
+    @property
+    def instructions(self) -> str:
+        """The functions and the form of the reply, for the system prompt."""
+        text = _INSTRUCTIONS.format(functions="\n".join(map(_describe, self.functions)))
+        return text if self.must_call else text + _OR_ANSWER
+
+    @property
+    def reply_format(self) -> JsonObject:
+        """The `response_format` that binds the reply to a call of one of the functions, or a plain answer."""
+        definitions: dict[str, Any] = {}
+        alternatives: list[Any] = [_call_schema(function, definitions) for function in self.functions]
+        if not self.must_call:
+            alternatives.append(_closed({"answer": {"type": "string"}}))
+        schema: dict[str, Any] = {"anyOf": alternatives}
+        if definitions:
+            schema["$defs"] = definitions
+        return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": schema}}
 
 
-def must_call(choice: Any) -> bool:
-    """Whether a `tool_choice` rules out a plain answer."""
-    return choice == "required" or isinstance(choice, dict)
-
-
-def reply_format(functions: list[FunctionSpec], must_call: bool = False) -> JsonObject:
-    """The `response_format` that binds the reply to a call of one of `functions`, or a plain answer."""
-    definitions: dict[str, Any] = {}
-    alternatives: list[Any] = [_call_schema(function, definitions) for function in functions]
-    if not must_call:
-        alternatives.append(_closed({"answer": {"type": "string"}}))
-    schema: dict[str, Any] = {"anyOf": alternatives}
-    if definitions:
-        schema["$defs"] = definitions
-    return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": schema}}
-
-
-def write_history(messages: list[Message], functions: list[FunctionSpec]) -> list[Message]:
+def write_history(messages: list[Message], offer: Offer) -> list[Message]:
     """The conversation as such a model can read it: one system message first, no tool calls, no tool messages."""
     told = list(messages)
     opening: list[str] = []
     while told and told[0].role in ("system", "developer"):
         opening.append(told.pop(0).text)
-    if functions:
-        opening.append(_instructions(functions))
+    if offer.functions:
+        opening.append(offer.instructions)
     first = [Message(role="system", content="\n\n".join(opening))] if opening else []
-    return first + _write_turns(told, bool(functions))
+    return first + _write_turns(told, bool(offer.functions))
 
 
-def read_reply(message: Message, finish_reason: str, call_id: str) -> tuple[Message, str]:
+def read_reply(message: Message, finish_reason: str, call_id: str, offer: Offer) -> tuple[Message, str]:
     """The reply and its finish reason, with a call or an answer in JSON turned into what it means.
 
     A reply that is neither (cut short, or from a server that does not bind it) stays as it is: the model wrote it.
     """
+    if not offer.functions:
+        return message, finish_reason
     try:
         content = orjson.loads(message.text)
     except orjson.JSONDecodeError:
         return message, finish_reason
     match content:
         case {"name": str(name), "arguments": dict(arguments)}:
-            function = FunctionCall(name=name, arguments=orjson.dumps(arguments).decode())
-            call = ToolCall(id=tool_call_id(call_id, 0), function=function)
+            call = ToolCall(
+                id=tool_call_id(call_id, 0), function=FunctionCall(name=name, arguments=_json(arguments))
+            )
             return message.model_copy(update={"content": None, "tool_calls": [call]}), "tool_calls"
         case {"answer": str(answer)}:
             return message.model_copy(update={"content": answer}), finish_reason
@@ -87,14 +101,13 @@ def tool_call_id(call_id: str, index: int) -> str:
     return f"call_{blake2b(f'{call_id}/{index}'.encode(), digest_size=12).hexdigest()}"
 
 
-def _instructions(functions: list[FunctionSpec]) -> str:
-    lines = (
-        orjson.dumps(
-            {"name": f.name, "description": f.description or "", "parameters": f.parameters or _NO_ARGUMENTS}
-        ).decode()
-        for f in functions
-    )
-    return _INSTRUCTIONS.format(functions="\n".join(lines)) + _OR_ANSWER
+def _json(value: Any) -> str:
+    return to_json(value).decode()
+
+
+def _describe(function: FunctionSpec) -> str:
+    parameters = function.parameters or _NO_ARGUMENTS
+    return _json({"name": function.name, "description": function.description or "", "parameters": parameters})
 
 
 def _write_turns(messages: list[Message], bound: bool) -> list[Message]:
@@ -119,7 +132,7 @@ def _write_turn(message: Message, bound: bool) -> Message:
         lines = [message.text] if message.text else []
         lines += [_write_call(call.function) for call in message.tool_calls]
         return message.model_copy(update={"content": "\n".join(lines), "tool_calls": None})
-    return message.model_copy(update={"content": _answer(message.text)}) if bound else message
+    return message.model_copy(update={"content": _json({"answer": message.text})}) if bound else message
 
 
 def _write_call(function: FunctionCall) -> str:
@@ -127,11 +140,7 @@ def _write_call(function: FunctionCall) -> str:
         arguments = orjson.loads(function.arguments)
     except orjson.JSONDecodeError:
         arguments = function.arguments
-    return orjson.dumps({"name": function.name, "arguments": arguments}).decode()
-
-
-def _answer(text: str) -> str:
-    return orjson.dumps({"answer": text}).decode()
+    return _json({"name": function.name, "arguments": arguments})
 
 
 def _call_schema(function: FunctionSpec, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -55,15 +55,16 @@ def _sendable(message: Message, send_reasoning: bool) -> Message:
 
 
 def _offer_as_json(event: ModelCallRequested, body: dict[str, Any]) -> None:
-    choice = body.pop("tool_choice", None)
-    body.pop("parallel_tool_calls", None)
-    tools = json_tools.chosen(event.tools, choice)
-    if tools and "response_format" in body:
+    for name in _OF_TOOLS:
+        body.pop(name, None)
+    offer = json_tools.Offer.of(event.tools, event.sampling.tool_choice)
+    body["messages"] = json_tools.write_history(event.messages, offer)
+    if not offer.functions:
+        return
+    if "response_format" in body:
         raise CallError(
             FailureKind.INVALID_REQUEST,
             f"model {event.model!r} is offered tools as a response_format (tool_calls is json_schema), so the call "
             "can't bring a response_format of its own: leave out one of the two",
         )
-    body["messages"] = json_tools.write_history(event.messages, tools)
-    if tools:
-        body["response_format"] = json_tools.reply_format(tools, must_call=json_tools.must_call(choice))
+    body["response_format"] = offer.reply_format
