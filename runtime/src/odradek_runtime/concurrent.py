@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from odradek_runtime.acquisition import Acquired
+from odradek_runtime.gathering import gather_seconds
 from odradek_runtime.handlers import ConcurrentProcessor, Handler
 from odradek_runtime.intake import Intake
 from odradek_runtime.logs import get_logger
@@ -43,7 +44,7 @@ class ConcurrentOwner:
         self._metrics = metrics
         self._most = min(processor.max_in_flight, MAX_IN_FLIGHT)
         self._ordered = processor.ordered
-        self._gather = processor.gather_seconds
+        self._last_records = 0
         self._drain_seconds = drain_seconds
         self._windows = {topic: Window(position) for topic, position in acquired.positions.items()}
         self._next = {topic: position.lowest for topic, position in acquired.positions.items()}
@@ -182,12 +183,13 @@ class ConcurrentOwner:
             self._pass_markers()
             return
         self._wake.clear()
-        if self._gather and not self._draining:
-            await asyncio.sleep(self._gather)
+        if not self._draining:
+            await asyncio.sleep(gather_seconds(self._last_records))
 
     async def _commit(self) -> bool:
         """Commit what has finished. Only then it leaves the window: until now a restart would have repeated it."""
         finished, self._finished = self._finished, []
+        self._last_records = len(finished)
         for topic, offset, _outputs in finished:
             self._windows[topic].finish(offset)
         commits = {topic: window.commit() for topic, window in self._windows.items()}

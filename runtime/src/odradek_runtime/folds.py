@@ -80,5 +80,4 @@ class StatefulProcessor:
     changelog: str
     create: Callable[[FoldContext], Fold]
     anchor: str | None = None
-    gather_seconds: float = 0.002
     max_cycle_records: int = 2000

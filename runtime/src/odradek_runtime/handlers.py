@@ -57,4 +57,3 @@ class ConcurrentProcessor:
     changelog: str | None = None
     ordered: bool = False
     max_in_flight: int = 256
-    gather_seconds: float = 0.002

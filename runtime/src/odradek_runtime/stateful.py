@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from odradek_runtime.acquisition import Acquired
 from odradek_runtime.folds import Fold, StatefulProcessor
+from odradek_runtime.gathering import gather_seconds
 from odradek_runtime.intake import Intake
 from odradek_runtime.logs import get_logger
 from odradek_runtime.metrics import Metrics
@@ -53,6 +54,7 @@ class StatefulOwner:
         self._first: Outputs = []
         self._wake = asyncio.Event()
         self._draining = False
+        self._last_records = 0
 
     def positions(self) -> dict[str, int]:
         return dict(self._next)
@@ -111,15 +113,15 @@ class StatefulOwner:
         except TimeoutError:
             return
         self._wake.clear()
-        if not self._draining and self._processor.gather_seconds:
-            await asyncio.sleep(self._processor.gather_seconds)
+        if not self._draining:
+            await asyncio.sleep(gather_seconds(self._last_records))
 
     async def _cycle(self) -> None:
         self._fold.begin(self._changelog_end, _now())
         outputs, self._first = self._first, []
         while self._posted:
             outputs.extend(self._fold.accept(self._posted.popleft(), None))
-        taken = await self._take(outputs)
+        taken = self._last_records = await self._take(outputs)
         outputs.extend(self._fold.fire(_now()))
         idle = not outputs and not taken
         if idle:
