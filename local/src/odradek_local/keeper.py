@@ -10,7 +10,7 @@ from odradek_local.restarts import RestartBudget
 from odradek_local.stack import Part
 from odradek_local.state import PartState, PartStatus, StackState, Status
 
-HEALTHY_WITHIN_S = 60.0
+HEALTHY_WITHIN_S = 90.0
 
 log = logging.getLogger(__name__)
 
