@@ -44,8 +44,8 @@ class JournalNote:
     async def _write(self, suspect: Suspect, seconds: float) -> None:
         record = encode(stuck_event(suspect, seconds), AGENT)
         producer = AIOKafkaProducer(bootstrap_servers=self._bootstrap, acks="all")
-        await producer.start()
         try:
+            await producer.start()
             await producer.send_and_wait(
                 self._topic,
                 record.value,

@@ -17,13 +17,16 @@ from odradek_runtime.logs import get_logger
 EXIT_STUCK = 70
 """The process's exit status (EX_SOFTWARE)."""
 
+NOTE_PATIENCE_SECONDS = 10.0
+"""How long the process waits for the note, whatever becomes of it."""
+
 LOOKS = 10
 """How often the thread looks within the time that a harness is given."""
 
 log = get_logger(__name__)
 
 Note = Callable[[Suspect, float], None]
-"""Writes the note for the next owner: who, and for how many seconds. Blocks, within a deadline of its own."""
+"""Writes the note for the next owner: who, and for how many seconds. Blocks; may fail."""
 
 
 class Watchdog:
@@ -56,17 +59,17 @@ class Watchdog:
                 return
 
     def _bark(self, suspect: Suspect, seconds: float) -> None:
-        try:
-            log.error(
-                "harness is stuck; this worker ends itself",
-                run_id=suspect.run_id,
-                rollout_id=suspect.rollout_id,
-                seconds=round(seconds, 1),
-                stack=self._stack(),
-            )
-            self._note(suspect, seconds)
-        finally:
-            self._end(EXIT_STUCK)
+        log.error(
+            "harness is stuck; this worker ends itself",
+            run_id=suspect.run_id,
+            rollout_id=suspect.rollout_id,
+            seconds=round(seconds, 1),
+            stack=self._stack(),
+        )
+        writer = threading.Thread(target=self._note, args=(suspect, seconds), daemon=True)
+        writer.start()
+        writer.join(NOTE_PATIENCE_SECONDS)
+        self._end(EXIT_STUCK)
 
     def _stack(self) -> str:
         frame = sys._current_frames().get(self._watched)
