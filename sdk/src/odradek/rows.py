@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
-from odradek.dialects.responses import DialectError, read_request
+from odradek.dialects.nemo_gym import PARAMETERS, is_gym_row, read_parameters
+from odradek.dialects.responses import DialectError
 from odradek_schemas.base import JsonObject, Model
 from odradek_schemas.messages import Message, Sampling, ToolSpec
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 _M = TypeVar("_M", bound=BaseModel)
 
-_GYM_PARAMETERS = "responses_create_params"
 _GYM_NESTED = ("task_data", "verifier_metadata")
 
 
@@ -61,11 +61,11 @@ def parse_row(environment: Environment, row: JsonObject) -> TaskRow:
     Raises:
         RowError: it is in neither format, lacks a field, holds a wrong one, or leaves the model without a prompt.
     """
-    if _GYM_PARAMETERS in row:
+    if is_gym_row(row):
         return _parse_gym_row(environment, row)
     if "task" in row:
         return _parse_own_row(environment, row)
-    raise RowError("", f"neither {_GYM_PARAMETERS!r} (NeMo Gym's format) nor 'task' (Odradek's own) is there")
+    raise RowError("", f"neither {PARAMETERS!r} (NeMo Gym's format) nor 'task' (Odradek's own) is there")
 
 
 def _parse_own_row(environment: Environment, row: JsonObject) -> TaskRow:
@@ -83,13 +83,10 @@ def _parse_own_row(environment: Environment, row: JsonObject) -> TaskRow:
 
 
 def _parse_gym_row(environment: Environment, row: JsonObject) -> TaskRow:
-    parameters = row[_GYM_PARAMETERS]
-    if not isinstance(parameters, dict):
-        raise RowError(_GYM_PARAMETERS, "must be an object")
     try:
-        request = read_request(parameters)
+        request = read_parameters(row)
     except DialectError as error:
-        raise RowError(f"{_GYM_PARAMETERS}.{error.field}", error.reason) from error
+        raise RowError(error.field, error.reason) from error
     fields = _gym_fields(row)
     task = _validated(environment.Task, fields, "", strict=False)
     return TaskRow(

@@ -55,7 +55,8 @@ class Played:
     @property
     def observations(self) -> list[str]:
         """What the tools answered, in order."""
-        return [message.text for message in self.trajectory.messages if message.role == "tool"]
+        played = self.trajectory.messages[self.trajectory.prompt_messages :]
+        return [message.text for message in played if message.role == "tool"]
 
 
 def call(name: str, **arguments: object) -> ToolCall:
