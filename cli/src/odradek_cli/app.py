@@ -1,0 +1,54 @@
+"""The `odradek` command: what it is made of."""
+
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from odradek_cli.commands import catalog, doctor, results, runs, stack, topics
+from odradek_cli.errors import CliError, Exit, as_cli_error
+
+
+class Commands(TyperGroup):
+    """Turns errors into one line, the next step, and an exit code. What is not known is a bug and keeps its trace."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            raise typer.Exit(Exit.INTERRUPTED) from None
+        except Exception as error:
+            known = as_cli_error(error)
+            if known is None:
+                raise
+            _tell(known)
+            raise typer.Exit(known.code) from None
+
+
+def _tell(error: CliError) -> None:
+    print(f"error: {error}", file=sys.stderr)
+    if error.next_step:
+        print(f"  next: {error.next_step}", file=sys.stderr)
+
+
+app = typer.Typer(
+    name="odradek",
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="LLM-agent rollouts as events on Apache Kafka.\n\n"
+    "Start here: `odradek up`, `odradek run mcqa --samples 4 --model smollm2`, `odradek results`, `odradek down`.",
+    epilog="Exit codes: 0 ok, 2 usage, 3 no stack or no answer, 4 invalid input, 5 the run failed or was cancelled, "
+    "6 something is missing, 130 interrupted.",
+)
+stack.register(app)
+runs.register(app)
+results.register(app)
+catalog.register(app)
+topics.register(app)
+doctor.register(app)

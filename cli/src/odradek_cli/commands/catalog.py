@@ -1,0 +1,167 @@
+"""`list`, `validate`: what is installed, and whether it and its data sets are in order. Needs no stack."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from odradek.environment import Environment
+from odradek.plugins import PluginError, environment_names, harness_names, load_environment, load_harness
+from odradek_cli.checks import EnvironmentReport, check_environment, fitting
+from odradek_cli.datasets import Checked, check_rows, read_file
+from odradek_cli.deployment import try_deployment
+from odradek_cli.errors import CliError, Exit
+from odradek_cli.output import out, print_json
+from odradek_cli.render import bad_rows_text, listing
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("list")(list_plugins)
+    app.command()(validate)
+
+
+def list_plugins(json: Json = False) -> None:
+    """List the environments and harnesses that are installed, and the models of the stack, if one runs.
+
+    Example: `odradek list`
+    """
+    deployment = try_deployment()
+    models = list(deployment.models or ()) if deployment else None
+    environments = [_about_environment(name) for name in environment_names()]
+    harnesses = [_about_harness(name) for name in harness_names()]
+    if json:
+        print_json({"environments": environments, "harnesses": harnesses, "models": models})
+        return
+    console = out()
+    table = listing("ENVIRONMENT", "HARNESS", "TOOLS", "EXAMPLES", "ABOUT")
+    for about in environments:
+        table.add_row(*(Text(str(value)) for value in about.values()))
+    console.print(table)
+    table = listing("HARNESS", "ABOUT")
+    for about in harnesses:
+        table.add_row(*(Text(str(value)) for value in about.values()))
+    console.print("", table, "", sep="\n")
+    if models is None:
+        console.print("models: no stack is running; `odradek up` starts one", markup=False)
+    else:
+        console.print(f"models: {', '.join(models) or 'not known here'}", markup=False)
+
+
+def validate(
+    target: Annotated[
+        str, typer.Argument(metavar="ENV|FILE", help="An environment's name, or a JSONL file.")
+    ],
+    environment: Annotated[
+        str | None,
+        typer.Option(help="The environment whose tasks the file holds; else all installed ones are tried."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check an environment with its examples, or a data set row by row. Exit code 4 when something is wrong.
+
+    Examples: `odradek validate mcqa`, `odradek validate tasks.jsonl --environment mcqa`
+    """
+    if target in environment_names():
+        _validate_environment(load_environment(target), json)
+    elif Path(target).is_file():
+        _validate_file(Path(target), environment, json)
+    else:
+        raise CliError(
+            f"{target!r} is neither an installed environment nor a file",
+            Exit.INVALID_INPUT,
+            f"environments here: {', '.join(environment_names()) or 'none'}",
+        )
+
+
+def _validate_environment(environment: Environment, json: bool) -> None:
+    report = check_environment(environment)
+    if json:
+        print_json(asdict(report) | {"ok": report.ok})
+    else:
+        _print_report(report)
+    if not report.ok:
+        raise typer.Exit(Exit.INVALID_INPUT)
+
+
+def _print_report(report: EnvironmentReport) -> None:
+    verdict = "is in order" if report.ok else "has problems"
+    out().print(f"{report.name} {verdict}: {report.examples} examples, {report.tools} tools", markup=False)
+    for problem in report.problems:
+        out().print(f"  {problem}", markup=False, soft_wrap=True)
+
+
+def _validate_file(path: Path, name: str | None, json: bool) -> None:
+    content = read_file(path)
+    names = [name] if name else environment_names()
+    found = {name: check_rows(load_environment(name), content) for name in names}
+    good = fitting(found)
+    if json:
+        print_json({"file": str(path), "fits": good, "environments": _checked_json(found)})
+    elif good:
+        rows = found[good[0]].rows
+        out().print(f"{path}: {rows} rows, all fit {', '.join(good)}", markup=False, soft_wrap=True)
+    if good:
+        return
+    if json:
+        raise typer.Exit(Exit.INVALID_INPUT)
+    raise _misfit(path, found)
+
+
+def _misfit(path: Path, found: dict[str, Checked]) -> CliError:
+    """Tell of the environment that takes most of the rows."""
+    if not found:
+        return CliError("no environment is installed", Exit.INVALID_INPUT, "pip install odradek-mcqa, say")
+    name, checked = min(found.items(), key=lambda item: len(item[1].bad))
+    if not checked.rows:
+        return CliError(f"{path} holds no rows", Exit.INVALID_INPUT)
+    others = "" if len(found) == 1 else " (of all installed environments it is the one that fits best)"
+    return CliError(
+        f"{len(checked.bad)} of {checked.rows} rows of {path} do not fit {name}{others}\n"
+        + bad_rows_text(checked.bad, path.name),
+        Exit.INVALID_INPUT,
+        "the environment's README says what a row holds",
+    )
+
+
+def _checked_json(found: dict[str, Checked]) -> dict[str, Any]:
+    return {
+        name: {"rows": checked.rows, "bad": [row.model_dump() for row in checked.bad]}
+        for name, checked in found.items()
+    }
+
+
+def _about_environment(name: str) -> dict[str, Any]:
+    try:
+        found = load_environment(name)
+        examples = check_rows(found, read_file(found.examples())).rows
+    except (PluginError, CliError) as error:
+        return {
+            "name": name,
+            "harness": "-",
+            "tools": "-",
+            "examples": "-",
+            "about": f"does not load: {error}",
+        }
+    return {
+        "name": name,
+        "harness": found.harness,
+        "tools": len(found.tools()),
+        "examples": examples,
+        "about": _first_line(found),
+    }
+
+
+def _about_harness(name: str) -> dict[str, Any]:
+    try:
+        return {"name": name, "about": _first_line(load_harness(name))}
+    except PluginError as error:
+        return {"name": name, "about": f"does not load: {error}"}
+
+
+def _first_line(plugin: object) -> str:
+    lines = (type(plugin).__doc__ or "").strip().splitlines()
+    return lines[0] if lines else ""

@@ -1,0 +1,136 @@
+"""`up`, `down`, `status`: the local stack."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from odradek_cli import local
+from odradek_cli.errors import CliError, Exit
+from odradek_cli.models import parse_model
+from odradek_cli.output import err, out, print_json
+from odradek_cli.render import facts, listing, status_text
+
+if TYPE_CHECKING:
+    from odradek_local.state import StackState
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(up)
+    app.command()(down)
+    app.command()(status)
+
+
+def up(
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="NAME=URL",
+            help="A model behind an OpenAI-compatible API; may be given many times. After the URL: `,model=ID` (its "
+            "name there), `,key=VARIABLE` (the environment variable that holds its key), `,tool_calls=json_schema` "
+            "(for a model without native tool calls).",
+        ),
+    ] = None,
+    local_model: Annotated[bool, typer.Option(help="Run the small local model, `smollm2`.")] = True,
+    partitions: Annotated[int | None, typer.Option(min=1, help="Partitions of new topics.")] = None,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds to wait until all is healthy.")] = 180.0,
+    json: Json = False,
+) -> None:
+    """Start the local stack: Kafka, a small model, the five services. Returns when all are healthy.
+
+    Data and logs are kept in `~/.local/share/odradek`, or where `ODRADEK_DATA_DIR` says.
+
+    Example: `odradek up --model gpt=https://api.openai.com/v1,model=gpt-5-mini,key=OPENAI_API_KEY`
+    """
+    upstreams = dict(parse_model(text) for text in model or [])
+    settings = local.settings(
+        models=upstreams or None, local_model=None if local_model else False, partitions=partitions
+    )
+    from odradek_local import supervisor
+    from odradek_local.state import StackError
+
+    try:
+        with err().status("starting") as spinner:
+            state = supervisor.up(settings, lambda now: spinner.update(_starting(now)), timeout)
+    except StackError as error:
+        raise CliError(str(error), Exit.NO_STACK, "`odradek doctor` says what is missing") from error
+    _require_models(state, list(upstreams))
+    _show(state, json)
+
+
+def down(
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds to let it stop in order.")] = 60.0,
+) -> None:
+    """Stop the local stack. Its data are kept; runs under way go on at the next `odradek up`.
+
+    Example: `odradek down`
+    """
+    settings = local.settings()
+    from odradek_local import supervisor
+    from odradek_local.state import StackError
+
+    try:
+        stopped = supervisor.down(settings, timeout)
+    except StackError as error:
+        raise CliError(str(error), Exit.ERROR) from error
+    out().print("stopped" if stopped else "no stack was running", markup=False)
+
+
+def status(json: Json = False) -> None:
+    """Show the local stack and its processes. Exit code 3 when it does not run.
+
+    Example: `odradek status --json`
+    """
+    state = local.stack_state()
+    if state is None:
+        raise CliError("no stack is running", Exit.NO_STACK, "`odradek up` starts one")
+    _show(state, json)
+    if state.status in ("stopped", "failed"):
+        raise typer.Exit(Exit.NO_STACK)
+
+
+def _require_models(state: "StackState", asked: list[str]) -> None:
+    missing = [name for name in asked if name not in state.models]
+    if missing:
+        raise CliError(
+            f"the stack was running already, without the model {', '.join(missing)}",
+            Exit.USAGE,
+            "`odradek down`, then the same command again",
+        )
+
+
+def _starting(state: "StackState") -> str:
+    waiting = [part.name for part in state.parts if part.status != "healthy"]
+    return f"starting: {', '.join(waiting)}" if waiting else "starting"
+
+
+def _show(state: "StackState", json: bool) -> None:
+    if json:
+        print_json(_as_json(state))
+        return
+    console = out()
+    console.print(
+        facts(
+            [
+                ("stack", status_text(str(state.status))),
+                ("kafka", f"{state.bootstrap}, {state.partitions} partitions, prefix {state.topic_prefix!r}"),
+                ("blobs", state.blob_store),
+                ("models", ", ".join(sorted(state.models)) or "none"),
+            ]
+        )
+    )
+    for note in [*state.notes, *([state.error] if state.error else [])]:
+        console.print(Text(note, style="yellow"))
+    if state.parts:
+        table = listing("PART", "STATUS", "PID", "PORT", "RESTARTS", "LOG")
+        for part in state.parts:
+            row = (str(part.pid), str(part.port), str(part.restarts), str(part.log))
+            table.add_row(part.name, status_text(str(part.status)), *row)
+        console.print(table)
+
+
+def _as_json(state: "StackState") -> dict[str, Any]:
+    return state.model_dump(mode="json")

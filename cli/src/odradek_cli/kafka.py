@@ -1,0 +1,251 @@
+"""Reading a deployment's topics as anybody may: committed records only, no group, filtered by header, with a deadline."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import KafkaError
+from aiokafka.structs import ConsumerRecord, TopicPartition
+
+from odradek_cli.deployment import Deployment
+from odradek_cli.errors import CliError, Exit
+from odradek_runtime.blobs import BlobDamaged, BlobNotFound, BlobStore, open_blob_store
+from odradek_runtime.partitioning import partition_of
+from odradek_schemas.codec import (
+    BlobCorrupt,
+    BlobMissing,
+    Envelope,
+    RecordError,
+    decode,
+    encode,
+    read_envelope,
+)
+from odradek_schemas.events import Event, RecordCoordinates
+from odradek_schemas.topics import RUNS, Topic
+
+CONNECT_SECONDS = 10.0
+SCAN_SECONDS = 120.0
+_POLL_MS = 200
+_CLOCK_SKEW = timedelta(minutes=10)
+_SOURCE = "cli"
+
+Wanted = Callable[[Envelope], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An event, and where it lies."""
+
+    event: Any
+    place: RecordCoordinates
+
+
+@dataclass
+class Log:
+    """An open deployment. `unreadable` collects the records that could not be read, which are skipped."""
+
+    deployment: Deployment
+    partitions: int
+    _consumer: AIOKafkaConsumer
+    _marks: AIOKafkaConsumer
+    _blobs: BlobStore
+    unreadable: list[RecordError] = field(default_factory=list)
+
+    def partition_of(self, key: str) -> int:
+        """Where the records of a run or a rollout are."""
+        return partition_of(key, self.partitions)
+
+    async def scan(
+        self,
+        topic: Topic,
+        wanted: Wanted = lambda envelope: True,
+        *,
+        partition: int | None = None,
+        since: datetime | None = None,
+        within: float = SCAN_SECONDS,
+    ) -> list[Found]:
+        """All wanted events of `topic` up to its present end, in order within each partition.
+
+        The end is the log's own, behind any open transaction: what was committed before the call is never missed.
+        `since` skips what was written more than ten minutes (of clock skew) before.
+
+        Raises:
+            CliError: not done within `within` seconds.
+        """
+        chosen = range(1 if topic.single else self.partitions) if partition is None else [partition]
+        try:
+            async with asyncio.timeout(within):
+                return [found async for found in self._until_end(topic, chosen, wanted, since)]
+        except TimeoutError as error:
+            raise CliError(
+                f"reading {topic.name} took longer than {within:g} s", Exit.NO_STACK, "raise --timeout"
+            ) from error
+
+    async def follow(
+        self, sources: Iterable[tuple[Topic, int]], wanted: Wanted, since: datetime | None = None
+    ) -> AsyncIterator[list[Found]]:
+        """The wanted events of some partitions as they come, for ever; an empty list when for a while none came."""
+        topics = {self._partition(topic, partition): topic for topic, partition in sources}
+        await self._begin(list(topics), since)
+        while True:
+            batches = await self._consumer.getmany(timeout_ms=_POLL_MS)
+            yield [
+                found
+                for place, records in batches.items()
+                for record in records
+                if (found := await self._read(topics[place], record, wanted))
+            ]
+
+    async def _until_end(
+        self, topic: Topic, partitions: Iterable[int], wanted: Wanted, since: datetime | None
+    ) -> AsyncIterator[Found]:
+        places = [self._partition(topic, partition) for partition in partitions]
+        await self._begin(places, since)
+        ends = await self._marks.end_offsets(places)
+        while pending := [place for place in places if await self._consumer.position(place) < ends[place]]:
+            batches = await self._consumer.getmany(*pending, timeout_ms=_POLL_MS)
+            for place, records in batches.items():
+                for record in records:
+                    if record.offset < ends[place] and (found := await self._read(topic, record, wanted)):
+                        yield found
+
+    async def _begin(self, places: list[TopicPartition], since: datetime | None) -> None:
+        self._consumer.assign(places)
+        starts = await self._consumer.beginning_offsets(places)
+        if since is not None:
+            moment = int((since - _CLOCK_SKEW).timestamp() * 1000)
+            later = await self._consumer.offsets_for_times(dict.fromkeys(places, moment))
+            ends = await self._consumer.end_offsets(places)
+            starts = {p: found.offset if (found := later.get(p)) else ends[p] for p in places}
+        for place, start in starts.items():
+            self._consumer.seek(place, start)
+
+    async def _read(
+        self, topic: Topic, record: ConsumerRecord[bytes | None, bytes | None], wanted: Wanted
+    ) -> Found | None:
+        """Decode a record, if it is wanted. One that can't be read is noted; one without a value is a tombstone."""
+        if record.value is None:
+            return None
+        place = RecordCoordinates(topic=record.topic, partition=record.partition, offset=record.offset)
+        try:
+            envelope = read_envelope(record.headers, place)
+            if not wanted(envelope):
+                return None
+            return Found(
+                decode(topic, envelope, await self._value(envelope, record.value, place), place), place
+            )
+        except RecordError as error:
+            self.unreadable.append(error)
+            return None
+
+    async def _value(self, envelope: Envelope, value: bytes, place: RecordCoordinates) -> bytes:
+        if envelope.dataref is None:
+            return value
+        try:
+            return await self._blobs.get(envelope.dataref)
+        except BlobNotFound as error:
+            raise BlobMissing(place, str(error)) from error
+        except BlobDamaged as error:
+            raise BlobCorrupt(place, str(error)) from error
+
+    def _partition(self, topic: Topic, partition: int) -> TopicPartition:
+        return TopicPartition(self.deployment.names.topic(topic.name), partition)
+
+
+@asynccontextmanager
+async def open_log(deployment: Deployment) -> AsyncIterator[Log]:
+    """Connect to a deployment for reading.
+
+    Raises:
+        CliError: Kafka does not answer, or the topics are not there.
+    """
+    _quieten()
+    consumer, marks = _consumer(deployment, "read_committed"), _consumer(deployment, "read_uncommitted")
+    try:
+        partitions = await _connected(consumer, marks, deployment)
+        yield Log(deployment, partitions, consumer, marks, open_blob_store(deployment.blob_store))
+    finally:
+        await asyncio.gather(consumer.stop(), marks.stop())
+
+
+async def send(log: Log, topic: Topic, event: Event) -> None:
+    """Write one event where its key belongs, and return when every replica has it.
+
+    Raises:
+        CliError: it was not acknowledged in time.
+    """
+    encoded = encode(event, _SOURCE)
+    name = log.deployment.names.topic(topic.name)
+    producer = AIOKafkaProducer(
+        bootstrap_servers=log.deployment.bootstrap, acks="all", enable_idempotence=True
+    )
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await producer.start()
+            await producer.send_and_wait(
+                name,
+                encoded.value,
+                key=encoded.key,
+                partition=log.partition_of(event.key),
+                headers=list(encoded.headers),
+            )
+    except TimeoutError as error:
+        raise _unreachable(log.deployment, f"did not acknowledge {event.type} in time") from error
+    finally:
+        await producer.stop()
+
+
+def _consumer(deployment: Deployment, isolation_level: str) -> AIOKafkaConsumer:
+    return AIOKafkaConsumer(
+        bootstrap_servers=deployment.bootstrap,
+        group_id=None,
+        isolation_level=isolation_level,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        max_partition_fetch_bytes=4_000_000,
+    )
+
+
+async def _connected(consumer: AIOKafkaConsumer, marks: AIOKafkaConsumer, deployment: Deployment) -> int:
+    """Connect, and say how many partitions the deployment's topics have."""
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await consumer.start()
+            await marks.start()
+            return await _count_partitions(consumer, deployment)
+    except TimeoutError as error:
+        raise _unreachable(deployment, f"did not answer within {CONNECT_SECONDS:g} s") from error
+    except KafkaError as error:
+        raise _unreachable(deployment, f"does not answer ({error})") from error
+
+
+async def _count_partitions(consumer: AIOKafkaConsumer, deployment: Deployment) -> int:
+    name = deployment.names.topic(RUNS.name)
+    if name not in await consumer.topics():
+        raise CliError(
+            f"Kafka at {deployment.bootstrap} has no topic {name!r}",
+            Exit.NO_STACK,
+            "`odradek topics apply` creates the topics; ODRADEK_TOPIC_PREFIX names another deployment",
+        )
+    first = TopicPartition(name, 0)
+    consumer.assign([first])
+    await consumer.beginning_offsets([first])  # returns once the topic's own metadata are there
+    return len(consumer.partitions_for_topic(name) or ())
+
+
+def _unreachable(deployment: Deployment, what: str) -> CliError:
+    return CliError(
+        f"Kafka at {deployment.bootstrap} {what}",
+        Exit.NO_STACK,
+        "see `odradek status` for the local stack, or ODRADEK_BOOTSTRAP_SERVERS for another",
+    )
+
+
+def _quieten() -> None:
+    """The client logs each refused connection; what matters is raised."""
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)

@@ -1,0 +1,115 @@
+"""Following a run until it ends: what comes is folded, shown, and bounded by the run's own deadline."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+
+from odradek_cli.errors import CliError, Exit
+from odradek_cli.kafka import Log
+from odradek_cli.progress import Pace, View
+from odradek_cli.render import progress_line, progress_panel
+from odradek_cli.runs import Run, started_at, tells_of_runs
+from odradek_schemas.codec import Envelope
+from odradek_schemas.events import RunFinished, RunProgressed
+from odradek_schemas.topics import RUN_PROGRESS, RUNS
+
+SILENCE_SECONDS = 30.0
+GRACE_SECONDS = 120.0
+PLAIN_EVERY_SECONDS = 2.0
+
+Show = Callable[[View | None, str], None]
+
+
+async def follow_run(log: Log, run: Run, show: Show, within: float | None = None) -> Run:
+    """Show a run's progress until it ends, and return it as it ended.
+
+    Raises:
+        CliError: it did not end by its own deadline (and two minutes), or within `within` seconds.
+    """
+    seconds = within if within is not None else _left(run)
+    try:
+        async with asyncio.timeout(seconds):
+            return await _until_finished(log, run, show)
+    except TimeoutError as error:
+        raise CliError(
+            f"run {run.id} did not end within {seconds:.0f} s",
+            Exit.NO_STACK,
+            f"it goes on: `odradek watch {run.id}`; is the task-producer up (`odradek status`)?",
+        ) from error
+
+
+async def _until_finished(log: Log, run: Run, show: Show) -> Run:
+    def of_run(envelope: Envelope) -> bool:
+        return tells_of_runs(envelope, run.id)
+
+    partition = log.partition_of(run.id)
+    pace, view, heard = Pace(), None, time.monotonic()
+    show(None, "waiting for the task-producer")
+    async for found in log.follow(
+        [(RUNS, partition), (RUN_PROGRESS, partition)], of_run, since=run.request.time
+    ):
+        for event in (f.event for f in found):
+            late = run.finished  # the two topics overtake each other
+            run = run.after(event)
+            if isinstance(event, RunProgressed | RunFinished) and not late:
+                view, heard = pace.view(event), time.monotonic()
+        show(view, _note(run, time.monotonic() - heard))
+        if run.finished:
+            break
+    return run
+
+
+def _note(run: Run, silent: float) -> str:
+    if run.finished:
+        return f"{run.finished.status}"
+    if silent > SILENCE_SECONDS:
+        whole = silent // SILENCE_SECONDS * SILENCE_SECONDS
+        return f"nothing heard for {whole:.0f} s: `odradek status` shows whether all services are up"
+    if run.cancelling:
+        return "cancelling"
+    return "" if run.progress else "waiting for the task-producer"
+
+
+def _left(run: Run) -> float:
+    ends = started_at(run) + timedelta(seconds=run.request.deadline_seconds)
+    return max(0.0, (ends - datetime.now(ends.tzinfo)).total_seconds()) + GRACE_SECONDS
+
+
+@dataclass
+class Screen:
+    """Shows a run's progress: live on a terminal, else a line when something changed, every two seconds at most."""
+
+    console: Console
+    run_id: str
+    _live: Live | None = None
+    _line: str = ""
+    _at: float = field(default=float("-inf"))
+
+    def __enter__(self) -> "Screen":
+        if self.console.is_terminal:
+            self._live = Live(console=self.console, refresh_per_second=5, transient=True)
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.__exit__(kind, error, trace)
+
+    def show(self, view: View | None, note: str) -> None:
+        if self._live:
+            self._live.update(progress_panel(self.run_id, view, note))
+            return
+        line = ", ".join(filter(None, [progress_line(view) if view else "", note]))
+        due = time.monotonic() - self._at >= PLAIN_EVERY_SECONDS or (view and view.finished == view.planned)
+        if line != self._line and due:
+            self.console.print(f"{self.run_id}: {line}", markup=False, highlight=False, soft_wrap=True)
+            self._line = line
+            self._at = time.monotonic() if view else self._at
