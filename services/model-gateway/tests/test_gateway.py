@@ -17,8 +17,6 @@ from odradek_schemas.events import ModelCallCompleted, ModelCallFailed, ModelCal
 from odradek_schemas.failures import FailureKind
 from odradek_schemas.messages import FunctionSpec, Message, Sampling, ToolSpec
 
-Ask = Callable[..., Any]
-
 WEATHER = ToolSpec(
     function=FunctionSpec(
         name="get_weather",
@@ -218,7 +216,8 @@ async def test_a_bad_request_says_what_the_upstream_said(gateway_to: Callable[..
 
 async def test_an_endless_response_is_cut_off(gateway_to: Callable[..., Gateway]) -> None:
     result = await gateway_to("endless", tries=1, max_response_bytes=100_000).call(request())
-    assert kind(result) == FailureKind.UPSTREAM_UNAVAILABLE
+    assert isinstance(result, ModelCallFailed)
+    assert result.failure.kind == FailureKind.UPSTREAM_UNAVAILABLE
     assert "100000 bytes" in result.failure.message
 
 
@@ -263,7 +262,7 @@ async def test_a_refused_connection_is_typed(client: HttpClient) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
-        gateway = Gateway({"m": Upstream(ModelSettings(base_url=url, model="x", tries=2), client)})
+        gateway = Gateway({"m": Upstream(ModelSettings(base_url=(url,), model="x", tries=2), client)})
         result = await gateway.call(request())
     assert isinstance(result, ModelCallFailed)
     assert (result.failure.kind, result.tries) == (FailureKind.UPSTREAM_UNAVAILABLE, 2)
@@ -272,7 +271,7 @@ async def test_a_refused_connection_is_typed(client: HttpClient) -> None:
 async def test_a_dead_replica_is_passed_over(scripted_model: Any, client: HttpClient) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        urls = [f"http://127.0.0.1:{unused.getsockname()[1]}/v1", scripted_model.base_url]
+        urls = (f"http://127.0.0.1:{unused.getsockname()[1]}/v1", scripted_model.base_url)
         gateway = Gateway({"m": Upstream(ModelSettings(base_url=urls, model="instant", tries=2), client)})
         results = [await gateway.call(request()) for _ in range(12)]
     assert all(isinstance(result, ModelCallCompleted) for result in results)

@@ -18,6 +18,7 @@ from odradek_schemas.events import (
     ModelCallFailed,
     ModelCallRequested,
     PolicyUpdated,
+    RecordCoordinates,
     RunCancelled,
 )
 from odradek_schemas.failures import FailureKind, Stage
@@ -38,7 +39,7 @@ def request(run: str = "run", number: int = 0) -> ModelCallRequested:
 
 def record_of(event: ModelCallRequested) -> Record:
     encoded = codec.encode(event, "test")
-    where = codec.RecordCoordinates(topic="model-calls", partition=0, offset=7)
+    where = RecordCoordinates(topic="model-calls", partition=0, offset=7)
     return Record(
         topic="model-calls",
         partition=0,

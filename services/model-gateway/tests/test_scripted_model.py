@@ -12,7 +12,7 @@ USER: ChatCompletionMessageParam = {"role": "user", "content": "add 4 then add 5
 
 
 def function(name: str, **properties: Any) -> ChatCompletionToolParam:
-    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    parameters: dict[str, object] = {"type": "object", "properties": properties, "required": list(properties)}
     return {"type": "function", "function": {"name": name, "parameters": parameters}}
 
 
