@@ -4,7 +4,7 @@ Source: CloudEvents Kafka protocol binding 1.0.2 (binary content mode), the `dat
 W3C Trace Context. Readers filter by header (`Envelope`) before they decode a value.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,10 @@ CLAIM_CHECK_BYTES = 256 * 1024
 """Values longer than this go to the blob store, and the record carries a reference."""
 
 Headers = tuple[tuple[str, bytes], ...]
+
+_REQUIRED = ("ce_type", "ce_id")
+_ATTRIBUTES = (*_REQUIRED, "ce_runid", "ce_rolloutid", "ce_scoring", "ce_dataref", "traceparent")
+"""In the order of `Envelope`'s fields."""
 
 _CONSTANT: Headers = (("ce_specversion", b"1.0"), ("content-type", b"application/json"))
 
@@ -110,36 +114,16 @@ def read_envelope(headers: Iterable[tuple[str, bytes]], record: RecordCoordinate
     Raises:
         MissingHeader: `ce_type` or `ce_id` is missing, or an attribute is not UTF-8.
     """
-    found: Mapping[str, bytes] = dict(headers)
-    try:
-        text = {
-            name: found[name].decode() if name in found else None
-            for name in (
-                "ce_type",
-                "ce_id",
-                "ce_runid",
-                "ce_rolloutid",
-                "ce_scoring",
-                "ce_dataref",
-                "traceparent",
-            )
-        }
-    except UnicodeDecodeError as error:
-        raise MissingHeader(record, f"a header is not UTF-8 text: {error}") from error
-    for name in ("ce_type", "ce_id"):
-        if not text[name]:
+    found = dict(headers)
+    for name in _REQUIRED:
+        if not found.get(name):
             raise MissingHeader(
                 record, f"header {name!r} is missing: not an Odradek event (CloudEvents binary mode)"
             )
-    return Envelope(
-        type=str(text["ce_type"]),
-        id=str(text["ce_id"]),
-        run_id=text["ce_runid"],
-        rollout_id=text["ce_rolloutid"],
-        scoring=text["ce_scoring"],
-        dataref=text["ce_dataref"],
-        traceparent=text["traceparent"],
-    )
+    try:
+        return Envelope(*[found[name].decode() if name in found else None for name in _ATTRIBUTES])  # type: ignore[arg-type]
+    except UnicodeDecodeError as error:
+        raise MissingHeader(record, f"a header is not UTF-8 text: {error}") from error
 
 
 def decode(topic: Topic, envelope: Envelope, value: bytes, record: RecordCoordinates) -> Any:

@@ -45,7 +45,7 @@ class Topic:
             union = union | event
         return TypeAdapter(Annotated[union, Field(discriminator="type")])
 
-    @property
+    @cached_property
     def types(self) -> frozenset[str]:
         return frozenset(event.model_fields["type"].default for event in self.events)
 
