@@ -62,15 +62,11 @@ class NumberAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         topics = sorted({topic for member in members.values() for topic in member.subscription})
         counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in topics}
         claims = {member: _read_claim(metadata.user_data) for member, metadata in members.items()}
-        owned = assign_numbers(claims, range(max(counts.values(), default=0)))
+        # A number that some topic does not have (metadata that lags) is nobody's: half of it can't be owned.
+        owned = assign_numbers(claims, range(min(counts.values(), default=0)))
         return {
             member: ConsumerProtocolMemberAssignment(
-                0,
-                [
-                    (topic, [number for number in sorted(owned[member]) if number < counts[topic]])
-                    for topic in sorted(metadata.subscription)
-                ],
-                b"",
+                0, [(topic, sorted(owned[member])) for topic in sorted(metadata.subscription)], b""
             )
             for member, metadata in members.items()
         }
@@ -89,5 +85,5 @@ def _read_claim(user_data: bytes | None) -> Claim:
     try:
         claim = json.loads(user_data or b"{}")
         return Claim(frozenset(map(int, claim.get("numbers", ()))), int(claim.get("generation", -1)))
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return Claim()
