@@ -315,7 +315,7 @@ async def test_a_tool_that_hangs_fails_at_its_deadline_and_can_t_touch_the_state
     sessions: Sessions, gate: threading.Event, name: str
 ) -> None:
     await sessions.answer(_opening())
-    arguments = {"how": "hang"} if name == "spoil" else {}
+    arguments: dict[str, Any] = {"how": "hang"} if name == "spoil" else {}
     failure = _failure(await sessions.answer(_call(1, name, seconds=0.05, **arguments)))
     assert failure.kind is FailureKind.TOOL_DEADLINE
     if name == "spoil":

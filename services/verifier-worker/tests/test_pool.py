@@ -77,6 +77,18 @@ async def test_a_verifier_that_takes_its_process_along_harms_only_itself(
     assert [_reward(verdict) for verdict in verdicts] == [1.0, 1.0, 1.0, None, 1.0]
 
 
+async def test_a_stuck_verifier_does_not_hold_up_the_others(job: MakeJob) -> None:
+    pool = Pool(1, Bounds(job_seconds=60.0, start_seconds=60.0, memory_mib=1024))
+    await pool.verify(job())
+    stuck = asyncio.create_task(pool.verify(job("regex")))
+    others = await asyncio.gather(*(pool.verify(job(sample=i)) for i in range(1, 50)))
+    assert [_reward(verdict) for verdict in others] == [1.0] * 49
+    later = await pool.verify(job())
+    assert _reward(later) == 1.0
+    assert not stuck.done()
+    await pool.close()
+
+
 async def test_a_process_killed_from_outside_costs_nobody_a_reward(
     pool: Pool, job: MakeJob, tmp_path: Path
 ) -> None:

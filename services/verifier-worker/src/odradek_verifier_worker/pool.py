@@ -4,14 +4,15 @@ Jobs go to the processes in batches, because a hop to another process costs more
 process is lost, the job it was at is to blame and the others of its batch run again elsewhere (`verify` is pure).
 A job that overran its deadline is judged at once. One whose process died gets a second chance, alone in a fresh
 process: the killer may have come from outside.
+
+A job that takes long does not hold up the others: what waits behind it goes back to the queue, and a helper, one more
+process, works until none is held up.
 """
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any
 
 import structlog
 
@@ -24,6 +25,8 @@ _MOST_JOBS = 128
 _MOST_BYTES = 8 << 20
 _BATCH_SECONDS = 0.05
 """A batch holds about so much work: enough to hide the hop, little enough to share among processes."""
+_SLOW_SECONDS = 1.0
+_MOST_HELPERS = 2
 _START_TRIES = 3
 _MOST_DEATHS = 2
 
@@ -36,13 +39,19 @@ class PoolError(Exception):
 
 @dataclass(slots=True, eq=False)
 class _Case:
+    """A job on its way to a verdict. `places` counts the queue and the batches that hold it."""
+
     job: Job
     verdict: asyncio.Future[Verdict]
+    places: int = 1
     deaths: int = 0
 
 
 class Pool:
-    """`processes` verifier processes and one in reserve. Starts at the first job, in the running event loop."""
+    """`processes` verifier processes, helpers when they are stuck, and one process in reserve.
+
+    Starts at the first job, in the running event loop.
+    """
 
     def __init__(self, processes: int, bounds: Bounds) -> None:
         self._processes = processes
@@ -50,7 +59,8 @@ class Pool:
         self._waiting: deque[_Case] = deque()
         self._arrived = asyncio.Event()
         self._verifiers: dict[str, VerifierIdentity] = {}
-        self._lanes: list[asyncio.Task[None]] = []
+        self._lanes: set[asyncio.Task[None]] = set()
+        self._held_up: set[int] = set()
         self._spare: asyncio.Task[VerifierProcess] | None = None
         self._error: BaseException | None = None
 
@@ -63,7 +73,8 @@ class Pool:
         if self._error is not None:
             raise PoolError(str(self._error)) from self._error
         if not self._lanes:
-            self._lanes = [self._task(self._work()) for _ in range(self._processes)]
+            for _ in range(self._processes):
+                self._open_lane(helper=False)
         case = _Case(job, asyncio.get_running_loop().create_future())
         self._waiting.append(case)
         self._arrived.set()
@@ -71,23 +82,25 @@ class Pool:
 
     async def close(self) -> None:
         """End all processes; jobs without a verdict are cancelled."""
-        for lane in self._lanes:
+        lanes = list(self._lanes)
+        for lane in lanes:
             lane.cancel()
-        await asyncio.gather(*self._lanes, return_exceptions=True)
+        await asyncio.gather(*lanes, return_exceptions=True)
         for case in self._waiting:
             case.verdict.cancel()
         if self._spare is not None:
             await _dismiss(self._spare)
-        self._lanes, self._spare = [], None
+        self._spare = None
 
-    async def _work(self) -> None:
-        """One lane: a process, and another when it is lost."""
+    async def _work(self, helper: bool) -> None:
+        """One lane: a process, and another when it is lost. A helper's ends when no lane is held up any more."""
         process = await self._recruit()
         pace = _Pace()
         try:
-            while True:
+            while self._held_up or self._waiting or not helper:
                 batch = await self._next(pace.jobs)
                 began = time.monotonic()
+                relief = asyncio.get_running_loop().call_later(_SLOW_SECONDS, self._relieve, batch, process)
                 try:
                     async for verdicts in process.run([case.job for case in batch]):
                         self._settle(batch, verdicts)
@@ -96,7 +109,9 @@ class Pool:
                     self._lose(batch, lost)
                     process = await self._recruit()
                 finally:
-                    self._again(batch)
+                    relief.cancel()
+                    self._held_up.discard(id(batch))
+                    self._put_back(batch)
                 self._reserve()
         finally:
             await process.end()
@@ -112,6 +127,7 @@ class Pool:
                     break
                 case = self._waiting.popleft()
                 if case.verdict.done():
+                    case.places -= 1
                     continue
                 batch.append(case)
                 size += len(case.job.event)
@@ -129,11 +145,27 @@ class Pool:
             if not case.verdict.done():
                 case.verdict.set_result(verdict)
 
-    def _again(self, batch: list[_Case]) -> None:
-        """Jobs without a verdict go back to the head of the queue."""
-        self._waiting.extendleft(case for case in reversed(batch) if not case.verdict.done())
-        if self._waiting:
-            self._arrived.set()
+    def _put_back(self, batch: list[_Case]) -> None:
+        """Jobs without a verdict that are nowhere else go back to the head of the queue."""
+        for case in reversed(batch):
+            case.places -= 1
+            if not case.places and not case.verdict.done():
+                self._queue(case)
+
+    def _relieve(self, batch: list[_Case], process: VerifierProcess) -> None:
+        """The batch takes long: have what waits behind its present job done by others, who may well be faster."""
+        self._held_up.add(id(batch))
+        at = process.at
+        for index, case in reversed(list(enumerate(batch))):
+            if index != at and not case.verdict.done():
+                self._queue(case)
+        if len(self._lanes) < self._processes + _MOST_HELPERS:
+            self._open_lane(helper=True)
+
+    def _queue(self, case: _Case) -> None:
+        case.places += 1
+        self._waiting.appendleft(case)
+        self._arrived.set()
 
     def _lose(self, batch: list[_Case], lost: ProcessLost) -> None:
         """Judge whom the loss of a process is due to: the job it was at, or any of them when it was at none."""
@@ -178,13 +210,14 @@ class Pool:
     def _start(self) -> asyncio.Task[VerifierProcess]:
         return asyncio.create_task(VerifierProcess.start(self._bounds, sorted(self._verifiers)))
 
-    def _task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        task.add_done_callback(self._lane_ended)
-        return task
+    def _open_lane(self, helper: bool) -> None:
+        lane = asyncio.create_task(self._work(helper))
+        self._lanes.add(lane)
+        lane.add_done_callback(self._lane_ended)
 
     def _lane_ended(self, lane: asyncio.Task[None]) -> None:
-        """A lane ends when the pool is closed, or by an error that all who wait must hear of."""
+        """A lane ends when its work is done, or by an error that all who wait must hear of."""
+        self._lanes.discard(lane)
         if lane.cancelled() or (error := lane.exception()) is None:
             return
         self._error = error

@@ -95,6 +95,11 @@ class VerifierProcess:
     def alive(self) -> bool:
         return not self._exit.done()
 
+    @property
+    def at(self) -> int | None:
+        """Which job of its batch it is at, None between batches."""
+        return self._progress.read()[0]
+
     async def end(self) -> str:
         """Kill the process and all that it started; returns how it ended, for a person."""
         if not self._ended:
@@ -126,7 +131,7 @@ class VerifierProcess:
             return report.result()
         except (EOFError, OSError, ValueError) as error:
             ending = await self.end()
-            raise ProcessLost(self._progress.read()[0], ending) from error
+            raise ProcessLost(self.at, ending) from error
         finally:
             report.cancel()
 
@@ -137,7 +142,7 @@ class VerifierProcess:
     async def _overdue(self, index: int | None, seconds: float) -> ProcessLost:
         """Kill it. It may have reached the next job in the meantime: then nobody is to blame."""
         await self.end()
-        guilty = index if index == self._progress.read()[0] else None
+        guilty = index if index == self.at else None
         return ProcessLost(guilty, f"took longer than {seconds:g} s", overdue=True)
 
 
