@@ -1,6 +1,7 @@
 """What users write against: environments, harnesses, verifiers, and the means to test them."""
 
 from odradek.environment import Environment
+from odradek.harness import Harness, HarnessMisuse, Rollout
 from odradek.rows import RowError, TaskRow
 from odradek.tools import InvalidArguments, ToolDefinitionError, ToolError, ToolResult, tool
 from odradek_schemas.base import JsonObject
@@ -12,11 +13,14 @@ __all__ = [
     "FunctionCall",
     "FunctionSpec",
     "Group",
+    "Harness",
+    "HarnessMisuse",
     "InvalidArguments",
     "JsonObject",
     "Limits",
     "Message",
     "Reward",
+    "Rollout",
     "RolloutStatus",
     "RowError",
     "Sampling",

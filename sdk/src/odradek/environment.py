@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from odradek import rows
-from odradek.tools import InvalidArguments, Tool, ToolError, ToolResult, as_result, collect_tools
+from odradek.tools import InvalidArguments, Tool, ToolError, ToolResult, as_result, as_utf8, collect_tools
 from odradek_schemas.base import JsonObject
 from odradek_schemas.messages import Message, ToolSpec
 from odradek_schemas.rollouts import Reward, Trajectory
@@ -88,7 +88,7 @@ class Environment(ABC):
         except InvalidArguments as error:
             return ToolResult(f"Invalid arguments for {name}: {error}", is_error=True)
         except ToolError as error:
-            return ToolResult(str(error), is_error=True)
+            return ToolResult(as_utf8(str(error)), is_error=True)
 
     def read_arguments(self, name: str, arguments: str) -> dict[str, Any]:
         """The arguments of a call to tool `name`, checked as `call` checks them, by parameter name.

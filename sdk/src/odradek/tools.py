@@ -7,12 +7,12 @@ become the JSON Schema that the model reads, and that each call is validated aga
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, get_type_hints
 
 import jsonschema_rs
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
-from pydantic_core import to_jsonable_python
+from pydantic_core import from_json, to_jsonable_python
 
 from odradek.threads import in_thread
 from odradek_schemas.base import JsonObject
@@ -81,10 +81,10 @@ class Tool:
             InvalidArguments: not JSON, or not what the schema asks for. The message says what is wrong and where.
         """
         try:
-            raw = json.loads(text) if text.strip() else {}
-            problems = [_describe(error) for error in self.validator.iter_errors(raw)]
-        except (ValueError, RecursionError) as error:
+            raw = from_json(text, allow_inf_nan=False) if text.strip() else {}
+        except ValueError as error:
             raise InvalidArguments(f"the arguments are not JSON: {error}") from error
+        problems = [_describe(error) for error in self.validator.iter_errors(raw)]
         if problems:
             raise InvalidArguments("; ".join(problems))
         try:
@@ -120,10 +120,15 @@ def collect_tools(owner: type) -> Mapping[str, Tool]:
 def as_result(returned: object) -> ToolResult:
     """What a tool returned, as the model reads it."""
     if isinstance(returned, ToolResult):
-        return returned
+        return replace(returned, content=as_utf8(returned.content))
     if isinstance(returned, str):
-        return ToolResult(returned)
-    return ToolResult(json.dumps(to_jsonable_python(returned), ensure_ascii=False))
+        return ToolResult(as_utf8(returned))
+    return ToolResult(as_utf8(json.dumps(to_jsonable_python(returned), ensure_ascii=False)))
+
+
+def as_utf8(text: str) -> str:
+    """`text` as it can be written to the log: a lone half of a surrogate pair becomes a question mark."""
+    return text.encode(errors="replace").decode()
 
 
 def _build(owner: type, name: str) -> Tool:

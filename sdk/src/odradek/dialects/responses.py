@@ -130,7 +130,7 @@ class _Reader:
         if role == "assistant":
             self.read_assistant(item, at)
             return
-        if role not in _ROLES or role == "tool":
+        if not isinstance(role, str) or role not in _ROLES or role == "tool":
             raise DialectError(f"{at}.role", f"{role!r} is not one of system, developer, user, assistant")
         self.end_reply()
         content = _read_content(item.get("content"), f"{at}.content")
