@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import CoordinatorLoadInProgressError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from odradek_runtime.blobs import BlobStore
@@ -123,7 +124,12 @@ class Acquisition:
         return position
 
     async def _committed(self, partitions: list[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Committed offsets with their metadata, which the consumer's own `committed()` does not tell."""
+        """Committed offsets with their metadata, which the consumer's own `committed()` does not tell.
+
+        Raises:
+            CoordinatorLoadInProgressError: the answer leaves partitions out. A coordinator that is just starting
+                answers with none at all, and aiokafka overlooks the error that comes with it.
+        """
         admin = AIOKafkaAdminClient(bootstrap_servers=self._settings.bootstrap_servers)
         try:
             await admin.start()
@@ -132,4 +138,6 @@ class Acquisition:
             )
         finally:
             await admin.close()
+        if not found.keys() >= set(partitions):
+            raise CoordinatorLoadInProgressError(f"group {self._names.group(self._worker)} has no answer yet")
         return {partition: offset for partition, offset in found.items() if offset.offset >= 0}
