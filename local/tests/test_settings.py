@@ -60,3 +60,8 @@ def test_a_default_port_that_is_taken_is_replaced_and_said() -> None:
         port = ports.choose("Kafka", wanted)
     assert port != wanted
     assert ports.notes == [f"Port {wanted} is taken: Kafka listens on {port}."]
+
+
+def test_a_stack_without_any_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="--model NAME=URL"):
+        LocalSettings(data_dir=tmp_path, local_model=False)

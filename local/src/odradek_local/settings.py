@@ -1,8 +1,9 @@
 """Settings of the local stack, from the environment (`ODRADEK_` in front) or from the command that starts it."""
 
 from pathlib import Path
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 KAFKA_PORT = 9092
@@ -38,6 +39,14 @@ class LocalSettings(BaseSettings):
     topic_prefix: str = "odradek."
     models: dict[str, Upstream] = Field({}, description="besides the local one, by name")
     local_model: bool = Field(True, description="whether to run the small model")
+
+    @model_validator(mode="after")
+    def _has_a_model(self) -> Self:
+        if not self.local_model and not self.models:
+            raise ValueError(
+                "without the local model, at least one other is needed: odradek up --model NAME=URL"
+            )
+        return self
 
     @property
     def folder(self) -> Path:
