@@ -41,8 +41,9 @@ class Stack:
         self.model = _model_server(settings, ports, logs)
         self.models = _upstreams(settings, self.model)
         keys = sealing_keys(settings.folder / "keys")
+        first = settings.services_port
         self.services: list[Part] = [
-            self._service(needs, ports.choose(needs.name, settings.services_port + number), keys, logs)
+            self._service(needs, ports.choose(needs.name, first and first + number), keys, logs)
             for number, needs in enumerate(SERVICES)
         ]
         self.notes = ports.notes
