@@ -151,6 +151,13 @@ async def test_bad_calls_are_observations(name, arguments, said):
     assert said in result.content
 
 
+async def test_an_observation_does_not_repeat_a_long_mistake():
+    long = json.dumps({"amount": "x" * 10_000} | {f"extra{i}": i for i in range(1000)})
+    result = await call("add", long)
+    assert 'is not of type "integer"' in result.content
+    assert len(result.content) < 2000
+
+
 async def test_other_exceptions_are_the_environments_fault():
     with pytest.raises(RuntimeError, match="broken world"):
         await call("crash", "{}")

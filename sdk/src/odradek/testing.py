@@ -6,9 +6,10 @@ What the log would carry goes through JSON here too, so an environment whose sta
 import asyncio
 import json
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -71,7 +72,7 @@ def raw_call(name: str, arguments: str) -> ToolCall:
 
 def play(
     environment: Environment,
-    task: BaseModel | JsonObject,
+    task: BaseModel | Mapping[str, Any],
     replies: Iterable[Reply],
     *,
     answer: BaseModel | None = None,
@@ -95,7 +96,7 @@ def play(
 
 async def play_async(
     environment: Environment,
-    task: BaseModel | JsonObject,
+    task: BaseModel | Mapping[str, Any],
     replies: Iterable[Reply],
     *,
     answer: BaseModel | None = None,
@@ -187,9 +188,9 @@ class _Table:
         )
 
 
-def _as_row(task: BaseModel | JsonObject, answer: BaseModel | None) -> JsonObject:
+def _as_row(task: BaseModel | Mapping[str, Any], answer: BaseModel | None) -> JsonObject:
     if not isinstance(task, BaseModel):
-        return task
+        return dict(task)
     row: JsonObject = {"task": task.model_dump(mode="json")}
     return row if answer is None else row | {"answer": answer.model_dump(mode="json")}
 

@@ -8,6 +8,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, TypeVar, get_type_hints
 
 import jsonschema_rs
@@ -21,6 +22,8 @@ from odradek_schemas.messages import FunctionSpec, ToolSpec
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+_LONGEST_MESSAGE = 300
+_MOST_PROBLEMS = 5
 _MARK = "__odradek_tool__"
 _STATE_PARAMETERS = 2
 """`self` and the state: what a tool's signature begins with."""
@@ -84,7 +87,7 @@ class Tool:
             raw = from_json(text, allow_inf_nan=False) if text.strip() else {}
         except ValueError as error:
             raise InvalidArguments(f"the arguments are not JSON: {error}") from error
-        problems = [_describe(error) for error in self.validator.iter_errors(raw)]
+        problems = [_describe(error) for error in islice(self.validator.iter_errors(raw), _MOST_PROBLEMS)]
         if problems:
             raise InvalidArguments("; ".join(problems))
         try:
@@ -175,4 +178,10 @@ def _schema(arguments: type[BaseModel]) -> JsonObject:
 
 def _describe(error: jsonschema_rs.ValidationError) -> str:
     where = ".".join(map(str, error.instance_path))
-    return f"{where}: {error.message}" if where else error.message
+    what = error.message
+    if (
+        len(what) > _LONGEST_MESSAGE
+    ):  # it begins with the model's own value, and ends with what is wrong with it
+        half = _LONGEST_MESSAGE // 2
+        what = f"{what[:half]} ... {what[-half:]}"
+    return f"{where}: {what}" if where else what
