@@ -31,6 +31,7 @@ from odradek_task_producer.plan import Plan
 from odradek_task_producer.rows import PreparedTask
 
 INPUTS = ("runs", "run-progress", "rewards")
+MOST_CYCLES = 500
 START = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
 
@@ -178,9 +179,10 @@ class World:
 
     def settle(self) -> None:
         """Cycle until nothing is left to do."""
-        busy = True
-        while busy:
-            busy = max([self.cycle(partition) for partition in range(self.partitions)])
+        for _ in range(MOST_CYCLES):
+            if not max([self.cycle(partition) for partition in range(self.partitions)]):
+                return
+        raise AssertionError("the folds never come to rest")
 
     def play(self, most: int = 1_000_000, **fields: Any) -> int:
         """Rollouts that are out, at most `most`, get their rewards. Returns how many."""

@@ -103,6 +103,17 @@ def test_an_unreadable_first_reward_is_counted_as_failed_and_masked(
         assert counts.failures == {"unreadable_record": 1}
 
 
+def test_a_reward_that_comes_with_the_release_of_its_run_is_forgotten_with_it(counted: Any) -> None:
+    counted.play()
+    rewards = counted.logs["rewards", 0]
+    count = Count(0, 2)
+    count.accept(rewards[0])
+    assert len(count.drain(0, NOW)) == 2
+    count.accept(rewards[1])
+    count.release("r")
+    assert count.drain(0, NOW) == [Tombstone("ledger", "r/count")]
+
+
 def test_release_of_unknown_counts_writes_nothing() -> None:
     count = Count(0, 2)
     count.release("never-counted")

@@ -227,10 +227,21 @@ async def test_a_data_set_that_takes_too_long_is_refused(tmp_path: Path) -> None
     assert "within 0.05 s" in rejection(await bench.load("blob:x")).failure.message
 
 
-async def test_tasks_are_prepared_in_blocks_from_anywhere(bench: Bench) -> None:
-    loaded = await bench.load_bytes(lines(*[row(number) for number in range(3 * BLOCK)]))
-    for index in range(BLOCK + 7, 3 * BLOCK):
+async def test_tasks_are_prepared_ahead_from_where_a_run_goes_on(bench: Bench) -> None:
+    begin, end = BLOCK + 7, 3 * BLOCK
+    prepared = []
+
+    class Watched(Toy):
+        def prompt(self, task: Any) -> list[Message]:
+            prepared.append(task.question)
+            return super().prompt(task)
+
+    bench.find = lambda name: Watched()
+    loaded = await bench.load_bytes(lines(*[row(number) for number in range(end)]))
+    prepared.clear()  # the check is over
+    for index in range(begin, end):
         assert (await bench.task(loaded, index)).task == {"question": f"Q{index}"}
+    assert prepared == [f"Q{index}" for index in range(begin, end)]
 
 
 async def test_an_environment_that_fails_later_ends_the_run_with_the_reason(bench: Bench) -> None:

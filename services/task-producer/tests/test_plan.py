@@ -90,6 +90,8 @@ def test_a_run_that_is_requested_again_is_played_once(world: Any) -> None:
     world.request("r", tasks=2)
     world.request("r", tasks=2)
     world.finish()
+    world.request("r", tasks=2)
+    world.finish()
     world.restart(partition_of("r", world.partitions), compacted=True)
     world.request("r", tasks=2)
     world.finish()
@@ -134,14 +136,17 @@ def test_a_run_that_a_trainer_cancelled_on_control_stops_without_another_word(wo
 
 def test_a_cancelled_run_does_not_wait_for_ever_for_what_is_out(new_world: Any) -> None:
     world = new_world(grace=60)
-    world.request("r", tasks=10, concurrency=3)
+    world.request("r", tasks=10, concurrency=3, demand=10)
     world.settle()
     cancel(world)
     world.settle()
     owner = partition_of("r", world.partitions)
     world.pass_time(59)
+    world.write(RunDemandRaised(id="d", run_id="r", demand=20))  # recorded, and no new beginning of the grace
+    world.settle()
     world.restart(owner, compacted=True)
     world.settle()
+    assert len(world.loader.jobs) == 1, "the data set of a cancelled run is not loaded again"
     assert world.read("runs", RunFinished) == []
     world.pass_time(1)
     assert world.folds[owner].next_timer() == world.now
