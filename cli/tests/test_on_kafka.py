@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from odradek_cli.commands import runs as runs_command
+from odradek_cli.commands import watch as watch_command
 from odradek_cli.deployment import find_deployment
 from odradek_cli.errors import Exit
 from odradek_cli.kafka import Found, open_log
@@ -229,7 +229,7 @@ def test_detached_runs_are_asked_for_and_left_alone(world: Any, odradek: Any) ->
 
 def interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first watch is interrupted, as by Ctrl-C; later ones go on."""
-    real = runs_command._watch
+    real = watch_command._watch
     seen: list[bool] = []
 
     async def watch(*arguments: Any) -> Any:
@@ -238,7 +238,7 @@ def interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
             raise KeyboardInterrupt
         return await real(*arguments)
 
-    monkeypatch.setattr(runs_command, "_watch", watch)
+    monkeypatch.setattr(watch_command, "_watch", watch)
 
 
 @pytest.mark.parametrize(

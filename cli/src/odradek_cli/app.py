@@ -6,7 +6,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from odradek_cli.commands import catalog, doctor, results, runs, stack, topics
+from odradek_cli.commands import catalog, doctor, results, run, runs, stack, topics, watch
 from odradek_cli.errors import CliError, Exit, as_cli_error
 
 
@@ -47,6 +47,8 @@ app = typer.Typer(
     "6 something is missing, 130 interrupted.",
 )
 stack.register(app)
+run.register(app)
+watch.register(app)
 runs.register(app)
 results.register(app)
 catalog.register(app)

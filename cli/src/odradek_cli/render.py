@@ -12,9 +12,14 @@ from odradek_cli.progress import View, duration
 from odradek_cli.runs import Run
 from odradek_cli.summary import RunSummary, Spread
 from odradek_schemas.codec import RecordError
-from odradek_schemas.events import BadRow
+from odradek_schemas.events import BadRow, RunStatus
 
 MOST_BAD_ROWS = 20
+_ENDED = {
+    RunStatus.FINISHED: "finished",
+    RunStatus.CANCELLED: "was cancelled",
+    RunStatus.FAILED: "failed",
+}
 _STATUS_STYLES = {
     "finished": "green",
     "completed": "green",
@@ -37,10 +42,10 @@ def status_text(status: str) -> Text:
 
 
 def listing(*columns: str) -> Table:
-    """A table without lines, for lists of things."""
+    """A table without lines, for lists of things; only its last column is ever folded."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for index, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=index == 0)
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column != columns[-1])
     return table
 
 
@@ -62,7 +67,7 @@ def runs_table(runs: Iterable[Run]) -> Table:
             Text(run.id),
             Text(run.request.environment),
             Text(run.request.model),
-            f"{run.request.time.astimezone():%Y-%m-%d %H:%M:%S}",
+            f"{run.request.time.astimezone():%m-%d %H:%M:%S}",
             status_text(run.status),
             f"{last.counts.finished}/{last.planned}" if last else "-",
             number(last.counts.mean_reward if last else None),
@@ -117,7 +122,7 @@ def progress_line(view: View) -> str:
     if view.failures:
         parts.append(f"failures: {counts_text(view.failures)}")
     if view.tokens_per_second:
-        parts.append(f"{view.tokens_per_second:.0f} tokens/s")
+        parts.append(f"{view.tokens_per_second:.3g} tokens/s")
     if view.eta_seconds is not None and view.finished < view.planned:
         parts.append(f"ETA {duration(view.eta_seconds)}")
     return ", ".join(parts)
@@ -152,7 +157,8 @@ def warn_unreadable(console: Console, unreadable: list[RecordError]) -> None:
     """Say on stderr that some records could not be read."""
     if unreadable:
         more = f" (and {len(unreadable) - 1} more)" if len(unreadable) > 1 else ""
-        console.print(f"warning: skipped a record that can't be read: {unreadable[0]}{more}", markup=False)
+        warning = f"warning: skipped a record that can't be read: {unreadable[0]}{more}"
+        console.print(warning, markup=False, soft_wrap=True)
 
 
 def mean_text(mean: Mean) -> str:
@@ -189,7 +195,7 @@ def _coverage(summary: RunSummary) -> str:
 def _tokens(summary: RunSummary) -> str:
     usage = summary.usage
     text = f"{usage.total_tokens:,} ({usage.prompt_tokens:,} prompt, {usage.completion_tokens:,} completion)"
-    return f"{text}, {summary.tokens_per_second:.0f}/s" if summary.tokens_per_second else text
+    return f"{text}, {summary.tokens_per_second:.3g}/s" if summary.tokens_per_second else text
 
 
 def _spread(spread: Spread) -> str:
@@ -201,7 +207,7 @@ def _complaints(summary: RunSummary) -> list[Text]:
     lines = []
     finished = summary.run.finished
     if finished and finished.failure:
-        lines.append(f"The run failed: {finished.failure.kind}: {finished.failure.message}")
+        lines.append(f"The run {_ENDED[finished.status]}: {finished.failure.message}")
     if finished and finished.bad_rows:
         lines.append(bad_rows_text(finished.bad_rows, summary.run.request.dataset.name))
     if summary.duplicates:

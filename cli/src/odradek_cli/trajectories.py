@@ -110,6 +110,8 @@ def _head(trajectory: Trajectory) -> RenderableType:
 def _conversation(trajectory: Trajectory) -> Iterator[RenderableType]:
     notes = {step.message: _step_note(step) for step in trajectory.steps}
     for index, message in enumerate(trajectory.messages):
+        if index == trajectory.prompt_messages:
+            yield Rule("the prompt ends here", style="dim", characters="=")
         yield from _message(message, notes.get(index, ""))
 
 

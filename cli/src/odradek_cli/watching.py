@@ -70,7 +70,7 @@ def _note(run: Run, silent: float) -> str:
         return f"{run.finished.status}"
     if silent > SILENCE_SECONDS:
         whole = silent // SILENCE_SECONDS * SILENCE_SECONDS
-        return f"nothing heard for {whole:.0f} s: `odradek status` shows whether all services are up"
+        return f"no news for {whole:.0f} s (`odradek status` shows whether all services are up)"
     if run.cancelling:
         return "cancelling"
     return "" if run.progress else "waiting for the task-producer"

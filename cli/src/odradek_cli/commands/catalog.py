@@ -10,13 +10,12 @@ from rich.text import Text
 from odradek.environment import Environment
 from odradek.plugins import PluginError, environment_names, harness_names, load_environment, load_harness
 from odradek_cli.checks import EnvironmentReport, check_environment, fitting
+from odradek_cli.commands.options import Json
 from odradek_cli.datasets import Checked, check_rows, read_file
 from odradek_cli.deployment import try_deployment
 from odradek_cli.errors import CliError, Exit
-from odradek_cli.output import out, print_json
+from odradek_cli.output import out, print_json, say
 from odradek_cli.render import bad_rows_text, listing
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -46,9 +45,9 @@ def list_plugins(json: Json = False) -> None:
         table.add_row(*(Text(str(value)) for value in about.values()))
     console.print("", table, "", sep="\n")
     if models is None:
-        console.print("models: no stack is running; `odradek up` starts one", markup=False)
+        say("models: no stack is running; `odradek up` starts one")
     else:
-        console.print(f"models: {', '.join(models) or 'not known here'}", markup=False)
+        say(f"models: {', '.join(models) or 'not known here'}")
 
 
 def validate(
@@ -89,9 +88,9 @@ def _validate_environment(environment: Environment, json: bool) -> None:
 
 def _print_report(report: EnvironmentReport) -> None:
     verdict = "is in order" if report.ok else "has problems"
-    out().print(f"{report.name} {verdict}: {report.examples} examples, {report.tools} tools", markup=False)
+    say(f"{report.name} {verdict}: {report.examples} examples, {report.tools} tools")
     for problem in report.problems:
-        out().print(f"  {problem}", markup=False, soft_wrap=True)
+        say(f"  {problem}")
 
 
 def _validate_file(path: Path, name: str | None, json: bool) -> None:
@@ -103,7 +102,7 @@ def _validate_file(path: Path, name: str | None, json: bool) -> None:
         print_json({"file": str(path), "fits": good, "environments": _checked_json(found)})
     elif good:
         rows = found[good[0]].rows
-        out().print(f"{path}: {rows} rows, all fit {', '.join(good)}", markup=False, soft_wrap=True)
+        say(f"{path}: {rows} rows, all fit {', '.join(good)}")
     if good:
         return
     if json:

@@ -1,16 +1,13 @@
 """`doctor`: what is missing for a local stack, and how to get it. Needs no stack."""
 
-from typing import Annotated
-
 import typer
 from rich.text import Text
 
+from odradek_cli.commands.options import Json
 from odradek_cli.diagnosis import Finding, diagnose
 from odradek_cli.errors import Exit
 from odradek_cli.output import out, print_json
 from odradek_cli.render import listing, status_text
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def register(app: typer.Typer) -> None:

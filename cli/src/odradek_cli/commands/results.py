@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from odradek_cli.commands.options import Json, Timeout
 from odradek_cli.deployment import Deployment, find_deployment
 from odradek_cli.kafka import SCAN_SECONDS, open_log
 from odradek_cli.output import err, out, print_json
@@ -12,9 +13,6 @@ from odradek_cli.render import rollouts_table, summary_view, warn_unreadable
 from odradek_cli.runs import load_rewards, load_run
 from odradek_cli.summary import RunSummary, as_json, summarize_run
 from odradek_cli.trajectories import RolloutRecord, load_rollout, rollout_view
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Timeout = Annotated[float, typer.Option(min=1, help="Seconds to read the log for, at most.")]
 
 
 def register(app: typer.Typer) -> None:

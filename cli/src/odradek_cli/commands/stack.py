@@ -1,20 +1,19 @@
 """`up`, `down`, `status`: the local stack."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from odradek_cli import local
+from odradek_cli.commands.options import Json
 from odradek_cli.errors import CliError, Exit
 from odradek_cli.models import parse_model
-from odradek_cli.output import err, out, print_json
+from odradek_cli.output import err, out, print_json, say
 from odradek_cli.render import facts, listing, status_text
 
 if TYPE_CHECKING:
     from odradek_local.state import StackState
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -76,7 +75,7 @@ def down(
         stopped = supervisor.down(settings, timeout)
     except StackError as error:
         raise CliError(str(error), Exit.ERROR) from error
-    out().print("stopped" if stopped else "no stack was running", markup=False)
+    say("stopped" if stopped else "no stack was running")
 
 
 def status(json: Json = False) -> None:
@@ -89,7 +88,7 @@ def status(json: Json = False) -> None:
         raise CliError("no stack is running", Exit.NO_STACK, "`odradek up` starts one")
     _show(state, json)
     if state.status in ("stopped", "failed"):
-        raise typer.Exit(Exit.NO_STACK)
+        raise CliError(f"the stack is {state.status}", Exit.NO_STACK, "`odradek up` starts it")
 
 
 def _require_models(state: "StackState", asked: list[str]) -> None:
@@ -109,7 +108,7 @@ def _starting(state: "StackState") -> str:
 
 def _show(state: "StackState", json: bool) -> None:
     if json:
-        print_json(_as_json(state))
+        print_json(state.model_dump(mode="json"))
         return
     console = out()
     console.print(
@@ -122,15 +121,11 @@ def _show(state: "StackState", json: bool) -> None:
             ]
         )
     )
-    for note in [*state.notes, *([state.error] if state.error else [])]:
-        console.print(Text(note, style="yellow"))
+    for remark in [*state.notes, *([state.error] if state.error else [])]:
+        console.print(Text(remark, style="yellow"))
     if state.parts:
         table = listing("PART", "STATUS", "PID", "PORT", "RESTARTS", "LOG")
         for part in state.parts:
             row = (str(part.pid), str(part.port), str(part.restarts), str(part.log))
             table.add_row(part.name, status_text(str(part.status)), *row)
         console.print(table)
-
-
-def _as_json(state: "StackState") -> dict[str, Any]:
-    return state.model_dump(mode="json")

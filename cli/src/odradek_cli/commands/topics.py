@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
+from odradek_cli.commands.options import Json
 from odradek_cli.deployment import Deployment, find_deployment, from_environment
 from odradek_cli.errors import Exit
-from odradek_cli.output import out, print_json
+from odradek_cli.output import print_json, say
 from odradek_runtime.topics import Difference, apply_topics, diff_topics
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Bootstrap = Annotated[
     str | None, typer.Option(help="Kafka's host:port,...; else ODRADEK_BOOTSTRAP_SERVERS or the local stack.")
 ]
@@ -79,6 +79,6 @@ def _show(differences: list[Difference], json: bool, what: str) -> None:
             [{"topic": d.topic, "what": d.what, "found": d.found, "wanted": d.wanted} for d in differences]
         )
     elif not differences:
-        out().print("all topics are as declared")
+        say("all topics are as declared")
     for difference in [] if json else differences:
-        out().print(f"{what}: {difference}", markup=False, soft_wrap=True)
+        say(f"{what}: {difference}")
