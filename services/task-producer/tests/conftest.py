@@ -194,7 +194,7 @@ class World:
         ][:most]
         for rollout, partition in out:
             self.played.add(rollout.rollout_id)
-            self.write(reward_for(rollout, **fields), "rewards", partition)
+            self.write(make_reward(rollout, **fields), "rewards", partition)
         return len(out)
 
     def finish(self) -> None:
@@ -231,7 +231,7 @@ class World:
         return event
 
 
-def reward_for(
+def make_reward(
     rollout: RolloutRequested, reward: float | None = 1.0, failure: Failure | None = None, **fields: Any
 ) -> RewardAssigned:
     return RewardAssigned(
@@ -256,6 +256,12 @@ def reward_for(
             **fields,
         }
     )
+
+
+@pytest.fixture
+def reward_for() -> Callable[..., RewardAssigned]:
+    """Makes the reward of a rollout."""
+    return make_reward
 
 
 @pytest.fixture(scope="session")
