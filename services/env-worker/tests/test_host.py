@@ -56,6 +56,12 @@ class Lamp(Environment):
         state.switched += 1
         return threading.current_thread().name
 
+    @tool
+    async def flicker(self, state: State) -> str:
+        """Switch the lamp without ever giving way."""
+        state.switched += 1
+        return "flickered"
+
     def evidence(self, state: State, task: Task, answer: object) -> dict[str, Any]:
         return {"switched": state.switched}
 
@@ -82,8 +88,8 @@ def _opening(asked: datetime = NOW, seconds: float = 10.0) -> SessionRequested:
     )
 
 
-def _switching(step: int = 1, asked: datetime = NOW) -> ToolCallRequested:
-    call = ToolCall(id="c", function=FunctionCall(name="switch", arguments="{}"))
+def _switching(step: int = 1, asked: datetime = NOW, name: str = "switch") -> ToolCallRequested:
+    call = ToolCall(id="c", function=FunctionCall(name=name, arguments="{}"))
     return ToolCallRequested(**_ids(str(step), asked), turn=1, call=call, timeout_seconds=10.0)
 
 
@@ -179,10 +185,11 @@ async def test_closing_twice_is_answered_twice(host: SessionHost) -> None:
     assert len(discarded) == 1
 
 
-async def test_what_was_asked_for_too_long_ago_is_not_begun(host: SessionHost) -> None:
+@pytest.mark.parametrize("name", ["switch", "flicker"])
+async def test_what_was_asked_for_too_long_ago_is_not_begun(host: SessionHost, name: str) -> None:
     await _tell(host, _opening())
     long_ago = NOW - timedelta(seconds=11)
-    late = await _tell(host, _switching(asked=long_ago))
+    late = await _tell(host, _switching(asked=long_ago, name=name))
     reply = _reply(late)
     assert isinstance(reply, ToolCallFailed)
     assert reply.failure.kind is FailureKind.TOOL_DEADLINE

@@ -2,8 +2,8 @@
 
 Jobs go to the processes in batches, because a hop to another process costs more than a cheap verification. When a
 process is lost, the job it was at is to blame and the others of its batch run again elsewhere (`verify` is pure).
-A job that overran its deadline is judged at once. One whose process died gets a second chance, alone in a fresh
-process: the killer may have come from outside.
+A job that overran its deadline is judged at once. One whose process died gets a second chance in a fresh process:
+the killer may have come from outside.
 
 A job that takes long does not hold up the others: what waits behind it goes back to the queue, and a helper, one more
 process, works until none is held up.
@@ -117,22 +117,18 @@ class Pool:
             await process.end()
 
     async def _next(self, most: int) -> list[_Case]:
-        """The next batch: up to `most` jobs, or a suspect alone."""
+        """The next batch: up to `most` jobs."""
         batch: list[_Case] = []
         size = 0
         while not batch:
             await self._arrived.wait()
             while self._waiting and len(batch) < most and size < _MOST_BYTES:
-                if batch and self._waiting[0].deaths:
-                    break
                 case = self._waiting.popleft()
                 if case.verdict.done():
                     case.places -= 1
                     continue
                 batch.append(case)
                 size += len(case.job.event)
-                if case.deaths:
-                    break
             if not self._waiting:
                 self._arrived.clear()
         return batch

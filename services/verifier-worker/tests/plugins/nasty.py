@@ -71,7 +71,7 @@ def crash_once(trajectory: Trajectory, answer: object) -> Reward:
 
 
 def eat(trajectory: Trajectory, answer: object) -> Reward:
-    meal = bytearray(1 << 40)
+    meal = bytearray(3 << 30)
     return Reward(reward=float(len(meal)))
 
 
