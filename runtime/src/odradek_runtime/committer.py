@@ -94,10 +94,11 @@ class Committer:
                 batches = await self._batches(outputs)
                 return await self._transact(batches, offsets)
         except Exception as error:  # noqa: BLE001 - classified and raised
+            cause = _cause(self._producer, error)
             await self._abandon()
-            self._metrics.errors.labels(type(error).__name__).inc()
-            meaning = classify(error)
-            raise meaning from (None if meaning is error else error)
+            self._metrics.errors.labels(type(cause).__name__).inc()
+            meaning = classify(cause)
+            raise meaning from (None if meaning is cause else cause)
         except asyncio.CancelledError:
             await self._abandon()
             raise
@@ -145,14 +146,11 @@ class Committer:
     ) -> dict[str, int]:
         producer = self._producer
         await producer.begin_transaction()
-        sends = [
-            (
-                target,
-                batch.record_count(),
-                await producer.send_batch(batch, target.topic, partition=target.partition),
-            )
-            for target, batch in batches
-        ]
+        sends = []
+        for target, batch in batches:
+            sent = await producer.send_batch(batch, target.topic, partition=target.partition)
+            sent.add_done_callback(_note)
+            sends.append((target, batch.record_count(), sent))
         if offsets:
             await producer.send_offsets_to_transaction(
                 self._broker_offsets(offsets), self._names.group(self._worker)
@@ -182,6 +180,19 @@ class Committer:
                 if self._producer._txn_manager.is_in_transaction():
                     await self._producer.abort_transaction()
         await _discard(self._producer)
+
+
+def _cause(producer: AIOKafkaProducer, error: Exception) -> Exception:
+    """What ended aiokafka's sender, if it has: calls that come later complain of the producer's state alone."""
+    sender = producer._sender.sender_task
+    ended = sender.exception() if sender is not None and sender.done() and not sender.cancelled() else None
+    return ended if isinstance(ended, Exception) else error
+
+
+def _note(sent: "asyncio.Future[object]") -> None:
+    """When one send fails the others are not awaited, and asyncio would complain of theirs."""
+    if not sent.cancelled():
+        sent.exception()
 
 
 async def _discard(producer: AIOKafkaProducer) -> None:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from odradek_runtime.acquisition import Acquired
+from odradek_runtime.errors import WorkerError
 from odradek_runtime.gathering import gather_seconds
 from odradek_runtime.handlers import ConcurrentProcessor, Handler
 from odradek_runtime.intake import Intake
@@ -56,6 +57,7 @@ class ConcurrentOwner:
         self._failure: BaseException | None = None
         self._wake = asyncio.Event()
         self._draining = False
+        self._closing = False
         self._in_flight_gauge = metrics.in_flight.labels(str(partition))
 
     def positions(self) -> dict[str, int]:
@@ -90,18 +92,21 @@ class ConcurrentOwner:
         self._waiting.clear()
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=self._drain_seconds)
-        for task in set(self._tasks):
-            task.cancel()
+        self._cancel()
         self._wake.set()
 
     async def close(self) -> None:
         self._waiting.clear()
-        for task in set(self._tasks):
-            task.cancel()
+        self._cancel()
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=self._drain_seconds)
         await self._handler.close()
         await self._committer.close()
+
+    def _cancel(self) -> None:
+        self._closing = True
+        for task in self._tasks:
+            task.cancel()
 
     def commits(self) -> int:
         return self._committer.commits
@@ -161,8 +166,11 @@ class ConcurrentOwner:
         self._tasks.discard(task)
         if key is not None and self._tails.get(key) is task:
             del self._tails[key]
-        if not task.cancelled() and task.exception() is not None:
-            self._failure = task.exception()
+        if not task.cancelled():
+            self._failure = self._failure or task.exception()
+        elif not self._closing:
+            self._failure = WorkerError("a handler's call was cancelled, not by its owner")
+        if self._failure is not None:
             self._wake.set()
         if self._draining:
             self._wake.set()
@@ -207,6 +215,9 @@ class ConcurrentOwner:
         return bool(changed) and not self._tasks and not self._waiting
 
     def _pass_markers(self) -> None:
+        """Nothing waits: what lies before the fetch position was markers. Not so while draining: it is left unread."""
+        if self._draining:
+            return
         for topic, window in self._windows.items():
             position, _end = self._flow.reached(topic)
             if position is not None and not self._waiting and not window.in_flight:

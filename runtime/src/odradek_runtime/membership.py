@@ -6,7 +6,7 @@ dropped, since the seek fetches again whatever was ignored.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
@@ -15,9 +15,15 @@ from aiokafka.structs import TopicPartition
 
 from odradek_runtime import tuning
 from odradek_runtime.assignor import NumberAssignor
+from odradek_runtime.logs import get_logger
 from odradek_runtime.names import Names
 from odradek_runtime.records import RawRecord
 from odradek_runtime.settings import WorkerSettings
+
+STOP_SECONDS = 10.0
+"""Deadline of taking leave of a broker that may not answer."""
+
+log = get_logger(__name__)
 
 
 class Assigned(Protocol):
@@ -36,6 +42,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         self._names = names
         self._assignor = NumberAssignor()
         self._generation = -1
+        self._failure: Exception | None = None
         self._numbers: frozenset[int] = frozenset()
         self._paused: set[TopicPartition] = set()
         self._assigned: Assigned | None = None
@@ -57,13 +64,12 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
 
     @property
     def generation(self) -> int:
-        """The group's generation as the coordinator last told; -1 while this member is in none."""
-        generation: int = self._consumer._coordinator.generation
-        return generation
+        """The group's generation in which the numbers were assigned; -1 before the first."""
+        return self._generation
 
     def owns(self, number: int, generation: int) -> bool:
-        """Whether `number` is still assigned, in the generation in which it was."""
-        return number in self._numbers and self.generation == generation
+        """Whether `number` is still assigned, in the generation in which it was, and no new one has begun."""
+        return number in self._numbers and generation == self._generation == self._coordinator_generation()
 
     async def join(self, assigned: Assigned) -> None:
         """Start the consumer; assignments and records go to `assigned`."""
@@ -77,11 +83,17 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         if coordinator is not None and not rejoining and hasattr(coordinator, "_group_instance_id"):
             # aiokafka sends no LeaveGroup for static members: the partitions would wait for the session timeout.
             coordinator._group_instance_id = None
-        await self._consumer.stop()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._consumer.stop()
+        except TimeoutError:
+            log.warning("the broker did not answer when this member left", seconds=STOP_SECONDS)
 
     async def poll(self, timeout_seconds: float) -> None:
         """Fetch once and deliver what came, or wait `timeout_seconds` for it."""
         assert self._assigned is not None
+        if self._failure is not None:
+            raise self._failure
         try:
             fetched = await self._consumer.getmany(timeout_ms=int(timeout_seconds * 1000))
         except NoOffsetForPartitionError:
@@ -97,11 +109,13 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
             self._resume(partition)
 
     def want(self, topic: str, number: int, wanted: bool) -> None:
-        """Pause or resume one input of `number`."""
+        """Pause or resume one input of `number`; of no effect once it has been lost, which its owner is told later."""
         partition = TopicPartition(self._names.topic(topic), number)
-        if wanted and partition in self._paused:
+        if wanted != (partition in self._paused) or partition not in self._consumer.assignment():
+            return
+        if wanted:
             self._resume(partition)
-        elif not wanted and partition not in self._paused and number in self._numbers:
+        else:
             self._pause([partition])
 
     def reached(self, topic: str, number: int) -> tuple[int | None, int | None]:
@@ -121,8 +135,17 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         self._paused.clear()
         self._pause(assigned)
         self._numbers = frozenset(partition.partition for partition in assigned)
-        self._assignor.joined(self.generation)
-        self._assigned.on_assigned(self._numbers, self.generation)
+        self._generation = self._coordinator_generation()
+        self._assignor.joined(self._generation)
+        try:
+            self._assigned.on_assigned(self._numbers, self._generation)
+        except Exception as error:  # noqa: BLE001 - aiokafka would log it and go on: `poll` raises it
+            self._failure = error
+
+    def _coordinator_generation(self) -> int:
+        """As the coordinator last told: ahead of the assignment while a rebalance is under way, -1 outside a group."""
+        generation: int = self._consumer._coordinator.generation
+        return generation
 
     def _pause(self, partitions: Iterable[TopicPartition]) -> None:
         partitions = list(partitions)
@@ -132,10 +155,3 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
     def _resume(self, partition: TopicPartition) -> None:
         self._consumer.resume(partition)
         self._paused.discard(partition)
-
-
-async def poll_until(membership: Membership, stopped: asyncio.Event, on_poll: Callable[[], None]) -> None:
-    """Poll until `stopped`, calling `on_poll` after each."""
-    while not stopped.is_set():
-        await membership.poll(0.2)
-        on_poll()

@@ -1,5 +1,7 @@
 """What a worker tells Prometheus. One registry a worker, so that two workers can live in one process (tests)."""
 
+from collections.abc import Iterable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 
@@ -37,3 +39,10 @@ class Metrics:
             ("partition",),
             registry=self.registry,
         )
+
+    def forget(self, number: int, topics: Iterable[str]) -> None:
+        """What was told of a partition number that this worker has lost is somebody else's to tell."""
+        for topic in topics:
+            self.backlog.remove(topic, str(number))
+        self.in_flight.remove(str(number))
+        self.stalled.remove(str(number))

@@ -6,7 +6,7 @@ between. Otherwise they are closed, and the number is acquired afresh by whoever
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from odradek_runtime.acquisition import Acquired, Acquisition
 from odradek_runtime.blobs import BlobStore
@@ -30,8 +30,10 @@ from odradek_schemas.events import Event
 
 MOST_FAILURES = 10
 """Failed commits of one number, or fencings, within FAILURE_SECONDS: beyond it a person must look."""
-FAILURE_SECONDS = 120.0
+FAILURE_SECONDS = 600.0
 RETRY_SECONDS = 0.5
+
+Discard = Callable[[], Awaitable[None]]
 
 log = get_logger(__name__)
 
@@ -79,8 +81,8 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        """Whether this member is in its group and works on every number assigned to it."""
-        return self._assigned is not None and self._assigned == self._owners.keys()
+        """Whether this member is in its group, works on every number assigned to it, and was not told to stop."""
+        return not self._stopped.is_set() and self._assigned == self._owners.keys()
 
     @property
     def alive(self) -> bool:
@@ -92,8 +94,8 @@ class Worker:
         Raises:
             WorkerError: the worker can't go on; the message says why.
         """
-        await self._membership.join(self)
         try:
+            await self._membership.join(self)
             while not self._stopped.is_set():
                 await self._membership.poll(0.2)
                 self._watch()
@@ -160,13 +162,17 @@ class Worker:
 
     async def _acquire_once(self, number: int, generation: int) -> None:
         started = time.perf_counter()
-        build, restore = self._prepare(number)
-        acquired = await self._acquisition.acquire(
-            number, lambda: self._membership.owns(number, generation), restore
-        )
-        if not self._membership.owns(number, generation):
-            await acquired.committer.close()
-            raise NotOwnedError(f"partition {number} was reassigned while it was restored")
+        build, restore, discard = self._prepare(number)
+        try:
+            acquired = await self._acquisition.acquire(
+                number, lambda: self._membership.owns(number, generation), restore
+            )
+            if not self._membership.owns(number, generation):
+                await acquired.committer.close()
+                raise NotOwnedError(f"partition {number} was reassigned while it was restored")
+        except BaseException:
+            await discard()
+            raise
         # From here to the return nothing awaits: no record can fall between the seek and the owner.
         owner = build(acquired)
         self._owners[number] = owner
@@ -178,8 +184,8 @@ class Worker:
         self._metrics.acquisitions.inc()
         log.info("acquired", partition=number, seconds=round(time.perf_counter() - started, 3))
 
-    def _prepare(self, number: int) -> tuple[Callable[[Acquired], Owner], Restore]:
-        """A new fold or handler: how its owner is built once it is restored, and how it is restored."""
+    def _prepare(self, number: int) -> tuple[Callable[[Acquired], Owner], Restore, Discard]:
+        """A new fold or handler: how its owner is built, how it is restored, and how it is closed without an owner."""
         partitions = self._settings.partitions
         flow = NumberFlow(self._membership, number)
         processor = self._processor
@@ -192,7 +198,10 @@ class Worker:
                 mailbox.open(owner.post)
                 return owner
 
-            return stateful, restore_fold(fold, processor.changelog, self._intake)
+            async def close_fold() -> None:
+                fold.close()
+
+            return stateful, restore_fold(fold, processor.changelog, self._intake), close_fold
         handler = processor.create(HandlerContext(number, partitions))
 
         def concurrent(acquired: Acquired) -> Owner:
@@ -201,7 +210,7 @@ class Worker:
                 number, processor, handler, acquired, self._intake, flow, self._metrics, seconds
             )
 
-        return concurrent, restore_handler(handler, processor.changelog, self._intake)
+        return concurrent, restore_handler(handler, processor.changelog, self._intake), handler.close
 
     def _acquired(self, number: int, task: "asyncio.Task[None]") -> None:
         """An acquisition ended: well, in vain (another member's turn), or for good."""
@@ -252,6 +261,7 @@ class Worker:
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
         self._metrics.owned.set(len(self._owners))
+        self._metrics.forget(number, self._processor.inputs)
 
     async def _rejoin(self) -> None:
         """Leave the group, join it, acquire again: an owner was fenced, so the assignment may be stale."""
@@ -264,7 +274,6 @@ class Worker:
         self._rejoin_wanted = False
         await self._close_all()
         await self._membership.leave(rejoining=True)
-        self._assigned = None
         self._membership = self._new_membership()
         await self._membership.join(self)
 
@@ -274,12 +283,14 @@ class Worker:
             await asyncio.wait(set(self._runs.values()), timeout=self._settings.drain_timeout_seconds)
 
     async def _close_all(self) -> None:
-        for task in list(self._acquiring.values()):
+        self._assigned = None  # nothing is acquired again
+        acquiring = set(self._acquiring.values())
+        for task in acquiring:
             task.cancel()
         for number in list(self._owners):
             self._dismiss(number)
-        if self._closing:
-            await asyncio.wait(set(self._closing), timeout=self._settings.drain_timeout_seconds)
+        if self._closing or acquiring:
+            await asyncio.wait(self._closing | acquiring, timeout=self._settings.drain_timeout_seconds)
 
     def _watch(self) -> None:
         """Export the backlog, and name partitions where work waits and nothing moves."""

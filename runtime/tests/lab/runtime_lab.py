@@ -40,7 +40,7 @@ from odradek_schemas.messages import Message, Usage
 from odradek_schemas.topics import BY_NAME
 
 CALLS, RESULTS, JOURNAL, LETTERS = "model-calls", "model-results", "journal", "dead-letters"
-DEADLINE = 30.0
+DEADLINE = 25.0
 """Seconds after which a wait of a test has failed; the machine may be busy."""
 
 
