@@ -152,15 +152,8 @@ class _Reader:
     def read_reasoning(self, item: JsonObject, at: str) -> None:
         if self.texts or self.calls:
             self.end_reply()
-        for parts in (item.get("content"), item.get("summary")):
-            found = (
-                [_text(part.get("text")) for part in parts or [] if isinstance(part, dict)]
-                if isinstance(parts, list)
-                else []
-            )
-            if found:
-                self.reasoning.extend(found)
-                return
+        full, summary = _texts(item.get("content")), _texts(item.get("summary"))
+        self.reasoning += full or summary
 
     def read_call(self, item: JsonObject, at: str) -> None:
         name, arguments = item.get("name"), item.get("arguments")
@@ -285,3 +278,8 @@ def _read_format(text: JsonValue) -> JsonValue:
 
 def _text(value: JsonValue) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _texts(parts: JsonValue) -> list[str]:
+    found = parts if isinstance(parts, list) else []
+    return [_text(part.get("text")) for part in found if isinstance(part, dict)]
