@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odradek.harness import Harness
-from odradek_schemas.events import HarnessStuck, JournalAppended, RunCancelled
+from odradek_agent_worker.restore import Restoration
+from odradek_schemas.events import HarnessStuck, JournalAppended, RolloutEnded, RolloutSnapshot, RunCancelled
 from odradek_schemas.failures import FailureKind
 from odradek_schemas.messages import Message
 from odradek_schemas.rollouts import RolloutStatus
@@ -165,6 +166,36 @@ def test_a_gap_in_a_rollouts_journal_ends_it(make_worker, tools):
     worker.crash()
     worker.cycle()
     assert "entry 1 is missing" in worker.trajectories[0].failure.message
+
+
+def entry(rollout_id, sequence, tools):
+    task = tools.task(int(rollout_id.split("/")[1]))
+    return JournalAppended(
+        id=f"{rollout_id}/journal/{sequence}",
+        run_id="run",
+        rollout_id=rollout_id,
+        sequence=sequence,
+        input=task,
+    )
+
+
+def test_the_restore_point_after_a_restore_is_that_of_the_oldest_left(tools):
+    restoration = Restoration()
+    restoration.take(entry("run/0/0", 1, tools), 7)
+    restoration.take(entry("run/1/0", 0, tools), 8)
+    whole = [entry("run/0/0", 0, tools), entry("run/0/0", 1, tools)]
+    restoration.take(RolloutSnapshot(id="s", run_id="run", rollout_id="run/0/0", entries=whole), 30)
+    found = [(rollout_id, kept.first) for rollout_id, kept in restoration.unfinished.items()]
+    assert found == [("run/1/0", 8), ("run/0/0", 30)]
+    assert restoration.unfinished["run/0/0"].entries == whole
+
+
+def test_a_note_about_a_rollout_that_has_ended_is_forgotten(tools):
+    restoration = Restoration()
+    restoration.take(entry("run/0/0", 0, tools), 1)
+    restoration.take(STUCK, 2)
+    restoration.take(RolloutEnded(id="e", run_id="run", rollout_id="run/0/0", status=RolloutStatus.FAILED), 3)
+    assert (restoration.unfinished, restoration.stuck) == ({}, {})
 
 
 MOVES = st.lists(

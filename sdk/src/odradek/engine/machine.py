@@ -184,7 +184,7 @@ class RolloutMachine:
         if isinstance(effect, Failure):
             self._fail(out, effect)
         elif effect is None:
-            self._finish(out, truncated_by=progress.bound if progress.stopped and not progress.done else None)
+            self._finish(out, truncated_by=progress.bound if progress.stopped else None)
         elif progress.done:
             self._finish(out)
         elif isinstance(effect, AskModel):
