@@ -1,11 +1,12 @@
 """Trajectories to verify, and a pool that finds the tests' own environment."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from odradek_runtime.records import Record
 from odradek_schemas.base import JsonObject
@@ -60,6 +61,10 @@ def make_record(event: TrajectoryFinished, offset: int = 7, claimed: bool = Fals
     return Record("trajectories", 2, offset, event.key.encode(), value, (), envelope)
 
 
+def make_pool(job_seconds: float = 2.0) -> Pool:
+    return Pool(1, Bounds(job_seconds=job_seconds, start_seconds=60.0, memory_mib=1024))
+
+
 @pytest.fixture
 def finished() -> Callable[..., TrajectoryFinished]:
     return make_finished
@@ -75,14 +80,25 @@ def record() -> Callable[..., Record]:
     return make_record
 
 
-@pytest.fixture(autouse=True)
-def _plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).with_name("plugins")))
+@pytest.fixture(autouse=True, scope="session")
+def _plugins() -> Iterator[None]:
+    """Verifier processes find the tests' own environment."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).with_name("plugins")))
+        yield
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool() -> AsyncIterator[Pool]:
-    """One process, with a deadline that only a stuck verifier overruns."""
-    pool = Pool(1, Bounds(job_seconds=2.0, start_seconds=60.0, memory_mib=1024))
+    """One process, with a deadline that only a stuck verifier overruns. It must survive whatever tests do to it."""
+    pool = make_pool()
+    yield pool
+    await pool.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def own_pool() -> AsyncIterator[Pool]:
+    """A pool for one test alone."""
+    pool = make_pool(job_seconds=60.0)
     yield pool
     await pool.close()

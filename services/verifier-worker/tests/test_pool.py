@@ -2,9 +2,7 @@
 
 import asyncio
 import os
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +15,8 @@ from odradek_verifier_worker.pool import Pool, PoolError
 from odradek_verifier_worker.process import Bounds
 
 MakeJob = Callable[..., Job]
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def test_a_good_verifier_gives_its_reward_and_its_identity(pool: Pool, job: MakeJob) -> None:
@@ -76,8 +76,8 @@ async def test_a_verifier_that_takes_its_process_along_harms_only_itself(
     assert [_reward(verdict) for verdict in verdicts] == [1.0, 1.0, 1.0, None, 1.0]
 
 
-async def test_a_stuck_verifier_does_not_hold_up_the_others(job: MakeJob) -> None:
-    pool = Pool(1, Bounds(job_seconds=60.0, start_seconds=60.0, memory_mib=1024))
+async def test_a_stuck_verifier_does_not_hold_up_the_others(own_pool: Pool, job: MakeJob) -> None:
+    pool = own_pool
     await pool.verify(job())
     stuck = asyncio.create_task(pool.verify(job("regex")))
     others = await asyncio.gather(*(pool.verify(job(sample=i)) for i in range(1, 50)))
@@ -85,7 +85,6 @@ async def test_a_stuck_verifier_does_not_hold_up_the_others(job: MakeJob) -> Non
     later = await pool.verify(job())
     assert _reward(later) == 1.0
     assert not stuck.done()
-    await pool.close()
 
 
 async def test_a_process_killed_from_outside_costs_nobody_a_reward(
@@ -112,11 +111,11 @@ async def test_what_a_verifier_started_is_killed_with_it(pool: Pool, job: MakeJo
 
 
 async def test_verifiers_may_print_and_have_no_keys(
-    pool: Pool, job: MakeJob, monkeypatch: pytest.MonkeyPatch
+    own_pool: Pool, job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ODRADEK_SEALING_PRIVATE_KEY_FILE", "/secret")
-    assert _reward(await pool.verify(job("chatter"))) == 1.0
-    assert _reward(await pool.verify(job("see_keys"))) == 0.0
+    assert _reward(await own_pool.verify(job("chatter"))) == 1.0
+    assert _reward(await own_pool.verify(job("see_keys"))) == 0.0
 
 
 async def test_an_environment_that_is_not_there_or_broken_is_said_so(pool: Pool, job: MakeJob) -> None:
@@ -140,11 +139,11 @@ async def test_a_large_trajectory_passes(pool: Pool, job: MakeJob) -> None:
     assert _reward(await pool.verify(job())) == 1.0
 
 
-async def test_closing_ends_the_processes_even_stuck_ones(pool: Pool, job: MakeJob) -> None:
-    pid = _reward(await pool.verify(job("see_pid")))
-    stuck = asyncio.create_task(pool.verify(job("loop")))
+async def test_closing_ends_the_processes_even_stuck_ones(own_pool: Pool, job: MakeJob) -> None:
+    pid = _reward(await own_pool.verify(job("see_pid")))
+    stuck = asyncio.create_task(own_pool.verify(job("loop")))
     await asyncio.sleep(0.1)
-    await pool.close()
+    await own_pool.close()
     assert pid is not None
     assert _is_gone(int(pid))
     with pytest.raises(asyncio.CancelledError):
@@ -161,38 +160,6 @@ async def test_processes_that_do_not_start_are_an_error_not_a_wait(
     with pytest.raises(PoolError):
         await pool.verify(job())
     await pool.close()
-
-
-def test_processes_die_with_their_worker(tmp_path: Path) -> None:
-    note = tmp_path / "pid"
-    script = f"""
-import asyncio, pathlib, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from conftest import Bounds, Pool, make_job
-async def main():
-    pool = Pool(1, Bounds(job_seconds=60.0, start_seconds=60.0, memory_mib=1024))
-    pid = (await pool.verify(make_job("see_pid"))).reward.reward
-    stuck = asyncio.create_task(pool.verify(make_job("loop")))
-    await asyncio.sleep(0.3)
-    pathlib.Path({str(note)!r}).write_text(str(int(pid)))
-    await stuck
-asyncio.run(main())
-"""
-    worker = subprocess.Popen([sys.executable, "-c", script])
-    child = _wait_for(note, worker)
-    worker.kill()
-    worker.wait()
-    end = time.monotonic() + 20
-    while not _is_gone(child):
-        assert time.monotonic() < end, "the verifier process outlives its worker"
-        time.sleep(0.02)
-
-
-def _wait_for(note: Path, worker: "subprocess.Popen[bytes]") -> int:
-    while not note.exists() or not note.read_text():
-        assert worker.poll() is None, "the worker ended before its time"
-        time.sleep(0.02)
-    return int(note.read_text())
 
 
 def _reward(verdict: Verdict) -> float | None:

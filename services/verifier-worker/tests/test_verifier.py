@@ -22,6 +22,8 @@ from odradek_verifier_worker.verifier import Verifier
 Finished = Callable[..., TrajectoryFinished]
 MakeRecord = Callable[..., Record]
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 KEY = PrivateKey.generate()
 SEALER = Sealer(KEY.public_key.encode(Base64Encoder))
 ANSWER = SEALER.seal({"expected": "B"})
@@ -126,7 +128,7 @@ async def test_a_verifier_that_fails_masks_the_reward(
     assert reward.verifier is not None
 
 
-def test_an_unreadable_trajectory_masks_the_reward_of_the_rollout_its_headers_name(
+async def test_an_unreadable_trajectory_masks_the_reward_of_the_rollout_its_headers_name(
     verifier: Verifier, finished: Finished, record: MakeRecord
 ) -> None:
     read = record(finished(sample=2))
@@ -144,13 +146,13 @@ def test_an_unreadable_trajectory_masks_the_reward_of_the_rollout_its_headers_na
         assert reward.failure.kind is kind
 
 
-def test_a_record_of_no_rollout_is_nobody_s_reward(verifier: Verifier) -> None:
+async def test_a_record_of_no_rollout_is_nobody_s_reward(verifier: Verifier) -> None:
     envelope = Envelope("TrajectoryFinished", "x", None, None, None, None, None)
     read = Record("trajectories", 0, 1, None, b"", (), envelope)
     assert verifier.reject(read, InvalidValue(read.coordinates, "cut short")) == []
 
 
-def test_the_worker_reads_trajectories_and_keeps_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_worker_reads_trajectories_and_keeps_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ODRADEK_SEALING_PRIVATE_KEY_FILE", raising=False)
     processor = create_processor(VerifierSettings())
     assert (processor.inputs, processor.changelog, processor.ordered) == (("trajectories",), None, False)

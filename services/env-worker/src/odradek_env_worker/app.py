@@ -1,6 +1,7 @@
 """The env-worker, put together."""
 
 import os
+import sys
 
 from odradek.sessions import Sessions
 from odradek_env_worker.host import SessionHost
@@ -8,10 +9,10 @@ from odradek_env_worker.settings import EnvSettings
 from odradek_env_worker.threads import ToolThreads
 from odradek_env_worker.watchdog import Watchdog
 from odradek_runtime.handlers import ConcurrentProcessor, HandlerContext
-from odradek_runtime.sealing import Opener, Sealer
+from odradek_runtime.sealing import Opener, Sealer, SealError
 from odradek_runtime.service import run_service
 from odradek_runtime.settings import SealingKeys
-from odradek_schemas.topics import SESSIONS, TOOL_ACTIONS
+from odradek_schemas.topics import ENV, SESSIONS, TOOL_ACTIONS
 
 LOST_THREADS_EXIT = 70
 
@@ -28,7 +29,7 @@ def create_processor(settings: EnvSettings) -> ConcurrentProcessor:
         return SessionHost(Sessions(open_answer=open_answer, seal=seal), threads)
 
     return ConcurrentProcessor(
-        name="env-worker",
+        name=ENV,
         inputs=(TOOL_ACTIONS.name,),
         changelog=SESSIONS.name,
         ordered=True,
@@ -42,5 +43,9 @@ def _give_up() -> None:
 
 
 def main() -> None:
-    settings = EnvSettings()
-    run_service(create_processor(settings), settings)
+    try:
+        settings = EnvSettings()
+        processor = create_processor(settings)
+    except (SealError, ValueError) as error:
+        sys.exit(f"odradek-env-worker: {error}")
+    run_service(processor, settings)

@@ -1,10 +1,12 @@
 """The verifier-worker, put together."""
 
+import sys
+
 from odradek_runtime.handlers import ConcurrentProcessor
-from odradek_runtime.sealing import Opener
+from odradek_runtime.sealing import Opener, SealError
 from odradek_runtime.service import run_service
 from odradek_runtime.settings import SealingKeys
-from odradek_schemas.topics import TRAJECTORIES
+from odradek_schemas.topics import TRAJECTORIES, VERIFIER
 from odradek_verifier_worker.answers import Answers
 from odradek_verifier_worker.pool import Pool
 from odradek_verifier_worker.process import Bounds
@@ -22,12 +24,16 @@ def create_processor(settings: VerifierSettings) -> ConcurrentProcessor:
     private_key = SealingKeys().private_key_file
     answers = Answers(Opener.from_file(private_key) if private_key else None)
     return ConcurrentProcessor(
-        name="verifier-worker",
+        name=VERIFIER,
         inputs=(TRAJECTORIES.name,),
         create=lambda context: Verifier(pool, answers),
     )
 
 
 def main() -> None:
-    settings = VerifierSettings()
-    run_service(create_processor(settings), settings)
+    try:
+        settings = VerifierSettings()
+        processor = create_processor(settings)
+    except (SealError, ValueError) as error:
+        sys.exit(f"odradek-verifier-worker: {error}")
+    run_service(processor, settings)
