@@ -53,11 +53,11 @@ def requests_made(stack: RunningStack) -> Counter[str]:
 async def test_each_worker_killed_in_turn(stack: RunningStack, shared_data) -> None:  # type: ignore[no-untyped-def]
     """One run, five kills. Counts at the end are those of a run without any."""
     path = shared_data / "example_session_state_mgmt" / "example.jsonl"
-    request = run_requested("example_session_state_mgmt", "tool_loop", path, samples=120, concurrency=12)
+    request = run_requested("example_session_state_mgmt", "tool_loop", path, samples=60, concurrency=40)
     run = await stack.log.start(request)
     asked_when_answered: list[dict[str, int]] = []
     for number, worker in enumerate(WORKERS, 1):
-        await stack.log.until(run, "rewards", number * 60, 90)
+        await stack.log.until(run, "rewards", number * 40, 90)
         before, asked = restarts(stack, worker), requests_made(stack)
         answered = calls((await stack.log.read(run, "model-results")).events["model-results"])
         asked_when_answered.append({call: asked[call] for call in answered if call in asked})
@@ -80,7 +80,7 @@ async def the_run_is_whole(stack: RunningStack, request: RunRequested) -> None:
         seen.count("rewards", RewardAssigned),
     )
     assert finished.status is RunStatus.FINISHED
-    assert finished.planned == len(seen.events["tasks"]) == len(trajectories) == len(rewards) == 600
+    assert finished.planned == len(seen.events["tasks"]) == len(trajectories) == len(rewards) == 300
     assert set(trajectories.values()) == set(rewards.values()) == {1}
     assert {reward.status for reward in seen.rewards()} == {RolloutStatus.COMPLETED}
     assert {reward.reward for reward in seen.rewards()} == {1.0}, "a tool call was lost or applied twice"
