@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from runtime_lab import (
     CALLS,
     LETTERS,
@@ -33,22 +31,6 @@ from odradek_schemas.events import ModelCallRequested, RunCountRecorded, RunCoun
 pytestmark = pytest.mark.kafka
 
 
-async def set_largest_message(lab: Lab, topic: str, size: int) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=lab.bootstrap)
-    await admin.start()
-    configs = {"max.message.bytes": str(size), "retention.ms": "-1", "retention.bytes": "-1"}
-    resource = ConfigResource(ConfigResourceType.TOPIC, lab.prefix + topic, configs)
-    await admin.alter_configs([resource])
-
-    async def known() -> bool:
-        (answer,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, resource.name)])
-        return ("max.message.bytes", str(size)) in {entry[:2] for entry in answer.resources[0][4]}
-
-    await until_async(known)
-    await admin.close()
-    await asyncio.sleep(0.5)  # the log learns of it after whoever answers that question
-
-
 async def new_committer(lab: Lab, **settings: Any) -> Committer:
     return await Committer.fence(
         "direct", 0, Names(lab.prefix), lab.blobs, lab.settings(**settings), Metrics()
@@ -68,7 +50,7 @@ async def test_a_batch_that_failed_is_never_followed_by_its_inputs_commit(
 ) -> None:
     """Caught: a commit without awaiting the sends (the output is gone, its input is committed); endless acquisition."""
     monkeypatch.setattr(worker_module, "MOST_FAILURES", 2)
-    await set_largest_message(lab, RESULTS, 10_000)
+    await lab.set_largest_message(RESULTS, 10_000)
 
     class LargeTally(Tally):
         def outputs(self, event: ModelCallRequested, number: int) -> Outputs:
@@ -83,7 +65,7 @@ async def test_a_batch_that_failed_is_never_followed_by_its_inputs_commit(
     position = (await lab.committed(processor.name))[0]
     assert position.offset < 2 or 1 in position.unfinished
     assert "call-1" not in await lab.answers()
-    await set_largest_message(lab, RESULTS, 1_000_000)
+    await lab.set_largest_message(RESULTS, 1_000_000)
     await lab.owning(lab.start(processor))
     await lab.answered(2)
     assert await lab.answers() == ["call-0", "call-1"]
@@ -190,7 +172,7 @@ async def test_of_several_states_of_a_thing_only_the_newest_is_written(lab: Lab)
 
 async def test_a_failed_commit_leaves_nothing_behind_and_the_committer_is_done(lab: Lab) -> None:
     """Caught: readers that wait for a failed cycle's transaction until it times out."""
-    await set_largest_message(lab, RESULTS, 5_000)
+    await lab.set_largest_message(RESULTS, 5_000)
     committer = await new_committer(lab, transaction_timeout_seconds=600)
     with pytest.raises(CommitFailedError, match="MessageSizeTooLarge"):
         await committer.commit([reply(call(0)), reply(call(1), "x" * 9_000)], {CALLS: (2, "")})

@@ -22,6 +22,7 @@ from odradek_runtime.settings import WorkerSettings
 
 STOP_SECONDS = 10.0
 """Deadline of taking leave of a broker that may not answer."""
+LOOK_SECONDS = 2.0
 
 log = get_logger(__name__)
 
@@ -45,6 +46,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         self._failure: Exception | None = None
         self._numbers: frozenset[int] = frozenset()
         self._paused: set[TopicPartition] = set()
+        self._ends: dict[TopicPartition, int] = {}
         self._assigned: Assigned | None = None
         self._consumer = AIOKafkaConsumer(
             bootstrap_servers=settings.bootstrap_servers,
@@ -125,7 +127,18 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         state = assignment and assignment.assignment and assignment.assignment.state_value(partition)
         if not state or not state.has_valid_position:
             return None, None
-        return state.position, state.lso if state.lso is not None else state.highwater
+        ends = (state.lso if state.lso is not None else state.highwater, self._ends.get(partition))
+        return state.position, max((end for end in ends if end is not None), default=None)
+
+    async def look(self) -> None:
+        """Ask where the paused inputs end: of what is not fetched nothing else tells it.
+
+        Raises:
+            KafkaError, TimeoutError: no answer; `reached` goes on with what it knew.
+        """
+        if self._paused:
+            async with asyncio.timeout(LOOK_SECONDS):
+                self._ends.update(await self._consumer.end_offsets(list(self._paused)))
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
         """Nothing stops: cycles under way still commit, and the fence protects whoever owns the numbers next."""
@@ -133,6 +146,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         assert self._assigned is not None
         self._paused.clear()
+        self._ends.clear()
         self._pause(assigned)
         self._numbers = frozenset(partition.partition for partition in assigned)
         self._generation = self._coordinator_generation()

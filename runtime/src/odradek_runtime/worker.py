@@ -8,6 +8,8 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
+from aiokafka.errors import KafkaError
+
 from odradek_runtime.acquisition import Acquired, Acquisition
 from odradek_runtime.blobs import BlobStore
 from odradek_runtime.concurrent import ConcurrentOwner
@@ -32,6 +34,8 @@ MOST_FAILURES = 10
 """Failed commits of one number, or fencings, within FAILURE_SECONDS: beyond it a person must look."""
 FAILURE_SECONDS = 600.0
 RETRY_SECONDS = 0.5
+LOOK_SECONDS = 1.0
+"""How old the end of a paused input may be in the backlog."""
 
 Discard = Callable[[], Awaitable[None]]
 
@@ -76,6 +80,7 @@ class Worker:
         self._rejoin_wanted = False
         self._assigned: frozenset[int] | None = None
         self._stalls = StallWatch(metrics)
+        self._looked = 0.0
         self._stopped = asyncio.Event()
         self._fatal: BaseException | None = None
 
@@ -98,7 +103,7 @@ class Worker:
             await self._membership.join(self)
             while not self._stopped.is_set():
                 await self._membership.poll(0.2)
-                self._watch()
+                await self._watch()
                 if self._rejoin_wanted:
                     await self._rejoin()
             if self._fatal is not None:
@@ -292,8 +297,14 @@ class Worker:
         if self._closing or acquiring:
             await asyncio.wait(self._closing | acquiring, timeout=self._settings.drain_timeout_seconds)
 
-    def _watch(self) -> None:
+    async def _watch(self) -> None:
         """Export the backlog, and name partitions where work waits and nothing moves."""
+        if time.monotonic() - self._looked > LOOK_SECONDS:
+            self._looked = time.monotonic()
+            try:
+                await self._membership.look()
+            except (KafkaError, TimeoutError) as error:
+                self._metrics.errors.labels(type(error).__name__).inc()
         for number, owner in self._owners.items():
             flow = NumberFlow(self._membership, number)
             for topic, taken in owner.backlog().items():

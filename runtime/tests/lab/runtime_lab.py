@@ -14,6 +14,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.structs import TopicPartition
 
 from odradek_runtime.blobs import open_blob_store
@@ -423,6 +424,23 @@ class Lab:
             partitions = [TopicPartition(self.prefix + topic, number) for number in range(self.partitions)]
             ends = await consumer.end_offsets(partitions)
         return [ends[partition] for partition in partitions]
+
+    async def set_largest_message(self, topic: str, size: int) -> None:
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+        await admin.start()
+        configs = {"max.message.bytes": str(size), "retention.ms": "-1", "retention.bytes": "-1"}
+        resource = ConfigResource(ConfigResourceType.TOPIC, self.prefix + topic, configs)
+        await admin.alter_configs([resource])
+
+        async def known() -> bool:
+            (answer,) = await admin.describe_configs(
+                [ConfigResource(ConfigResourceType.TOPIC, resource.name)]
+            )
+            return ("max.message.bytes", str(size)) in {entry[:2] for entry in answer.resources[0][4]}
+
+        await until_async(known)
+        await admin.close()
+        await asyncio.sleep(0.5)  # the log learns of it after whoever answers that question
 
     @asynccontextmanager
     async def transactional(self, transactional_id: str, timeout_ms: int = 10_000) -> AsyncIterator[Any]:

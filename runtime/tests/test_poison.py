@@ -1,0 +1,102 @@
+"""Rule 7: a poisonous record goes to dead-letters together with a typed failure, in one transaction."""
+
+import base64
+from pathlib import Path
+
+import pytest
+from runtime_lab import CALLS, LETTERS, RESULTS, Echo, Lab, Tally, call, reply, until, until_async
+
+from odradek_schemas.codec import Encoded, encode, with_reference
+from odradek_schemas.events import ModelCallFailed
+
+pytestmark = pytest.mark.kafka
+
+KINDS = {
+    "no header": "'ce_id' is missing",
+    "not JSON": "Invalid JSON",
+    "cut short": "Invalid JSON",
+    "another type": "type 'ModelCallCompleted' does not belong here",
+    "bad field": "deadline",
+    "tombstone": "'ce_type' is missing",
+    "no blob": "is not in",
+    "no reference": "is not a blob reference",
+    "damaged blob": "blob",
+}
+
+
+def stored(lab: Lab) -> list[Path]:
+    return list(Path(lab.folder, "blobs").rglob("*.zst"))
+
+
+async def poison(lab: Lab, kind: str) -> Encoded:
+    good = encode(call(1), "test")
+    assert good.value is not None
+    if kind == "no header":
+        return Encoded(good.key, good.value, tuple(h for h in good.headers if h[0] != "ce_id"))
+    if kind in ("not JSON", "cut short"):
+        return Encoded(good.key, b"{" if kind == "not JSON" else good.value[:-9], good.headers)
+    if kind == "another type":
+        other = encode(reply(call(1)).event, "test")
+        return Encoded(good.key, other.value, other.headers)
+    if kind == "bad field":
+        return Encoded(good.key, good.value.replace(b'"deadline":"', b'"deadline":"x'), good.headers)
+    if kind == "tombstone":
+        return Encoded(good.key, None, ())
+    reference = await lab.blobs.put(good.value)
+    (file,) = stored(lab)
+    if kind == "no blob":
+        file.unlink()
+    elif kind == "damaged blob":
+        file.write_bytes(file.read_bytes()[:-3] + b"xyz")
+    else:
+        reference = "not/a/reference"
+    return with_reference(good, reference)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", ["concurrent", "stateful"])
+async def test_poison_becomes_a_letter_and_a_failure_and_stops_nobody(
+    lab: Lab, kind: str, shape: str
+) -> None:
+    """Caught: a worker that stops at it, skips it in silence, or lets the rollout wait for ever."""
+    running = lab.start(Echo().processor() if shape == "concurrent" else Tally().processor())
+    bad = await poison(lab, kind)
+    await lab.send(CALLS, [call(0)])
+    offset = await lab.send_raw(CALLS, bad.key, bad.value, bad.headers)
+    await lab.send(CALLS, [call(2)])
+    await lab.owning(running)
+    named = kind not in ("no header", "tombstone")  # whoever waits for it is known from the headers
+    results = await lab.answered(3 if named else 2)
+    (letter,) = await lab.read(LETTERS)
+    assert str(letter.event.record) == f"model-calls[0]@{offset}"
+    assert KINDS[kind] in letter.event.reason
+    assert base64.b64decode(letter.event.record_value or "") == (bad.value or b"")
+    assert letter.event.worker == running.worker._processor.name
+    assert letter.event.rollout_id == ("run/1/0" if named else None)
+    failures = [seen.event for seen in results if isinstance(seen.event, ModelCallFailed)]
+    if named:
+        (failure,) = failures
+        assert (failure.rollout_id, failure.failure.message) == ("run/1/0", letter.event.reason)
+    else:
+        assert failures == []
+
+    async def committed() -> bool:
+        position = (await lab.committed(running.worker._processor.name))[0]
+        return position.offset >= 3 and not position.unfinished
+
+    await until_async(committed)
+
+
+@pytest.mark.parametrize("shape", ["concurrent", "stateful"])
+async def test_a_letter_and_its_failure_are_in_one_transaction(lab: Lab, shape: str) -> None:
+    """Caught: a letter written on its own: after a failed commit there would be two, or one without a failure."""
+    await lab.set_largest_message(RESULTS, 200)
+    running = lab.start(Echo().processor() if shape == "concurrent" else Tally().processor())
+    await lab.owning(running)
+    bad = await poison(lab, "not JSON")
+    await lab.send_raw(CALLS, bad.key, bad.value, bad.headers)
+    await until(lambda: (running.value("odradek_errors_total", kind="MessageSizeTooLargeError") or 0) >= 1)
+    assert await lab.read(LETTERS) == []
+    await lab.set_largest_message(RESULTS, 1_000_000)
+    await lab.answered(1)
+    assert len(await lab.read(LETTERS)) == 1
