@@ -14,6 +14,7 @@ from odradek_schemas.events import (
     SessionCloseRequested,
     SessionRequested,
     ToolCallRequested,
+    TrajectoryFinished,
 )
 from odradek_schemas.failures import Failure, FailureKind, Stage
 from odradek_schemas.messages import FunctionSpec, Message, ToolSpec
@@ -392,3 +393,17 @@ def test_a_harness_that_is_not_there(table):
     play.start()
     assert play.requests == []
     assert play.trajectory.failure == missing
+
+
+@pytest.mark.parametrize("ends", ["closed", "cancelled"])
+def test_the_record_is_whole_and_survives_the_log(table, calls, ends):
+    play = table(ToolCalling())
+    play.start()
+    play.ready()
+    play.reply(None, calls=calls("a"))
+    play.observe(play.actions()[0], done=True)
+    decision = play.closed(evidence={"seen": 1}) if ends == "closed" else play.accept(cancelled())
+    event = decision.finished
+    for record in (event, event.trajectory):
+        assert record.__dict__.keys() == type(record).model_fields.keys()
+    assert TrajectoryFinished.model_validate_json(event.model_dump_json(exclude_none=True)) == event

@@ -209,7 +209,7 @@ class RolloutMachine:
         chosen = b"" if effect.sampling is None else canonical(sampling)
         said = [canonical(message) for message in progress.said]
         progress.said.clear()
-        out.prints.append(fingerprint(call_id, "model", str(len(attempt.messages)), chosen, *said))
+        out.prints.append(fingerprint(call_id, b"model", b"%d" % len(attempt.messages), chosen, *said))
         self._wait_until(out, call_id, WaitKind.MODEL, deadline + _GRACE)
 
     def _call_tools(self, effect: CallTools, out: Decision) -> None:
@@ -220,13 +220,13 @@ class RolloutMachine:
             calls[call_id] = call
             request = requests.tool_call(attempt, call_id, call, out.now)
             out.requests.append(request)
-            out.prints.append(fingerprint(call_id, "tool", canonical(call)))
+            out.prints.append(fingerprint(call_id, b"tool", canonical(call)))
             self._wait(out, call_id, WaitKind.TOOL, request.timeout_seconds, _GRACE)
         attempt.acting(calls)
 
     def _sleep(self, effect: Sleep, out: Decision) -> None:
         sleep_id = self._attempt.next_id()
-        out.prints.append(fingerprint(sleep_id, "sleep", str(effect.seconds)))
+        out.prints.append(fingerprint(sleep_id, b"sleep", repr(effect.seconds).encode()))
         self._wait(out, sleep_id, WaitKind.SLEEP, effect.seconds)
 
     def _finish(self, out: Decision, truncated_by: str | None = None) -> None:

@@ -10,14 +10,10 @@ from odradek_schemas.base import Model
 from odradek_schemas.events import RequestPrint
 
 
-def fingerprint(request_id: str, *parts: str | bytes) -> RequestPrint:
-    """The print of request `request_id`, whose content the harness fixed as `parts`."""
-    digest = blake2b(digest_size=8)
-    for part in parts:
-        content = part.encode() if isinstance(part, str) else part
-        digest.update(b"%d:" % len(content))
-        digest.update(content)
-    return RequestPrint(id=request_id, fingerprint=digest.hexdigest())
+def fingerprint(request_id: str, *parts: bytes) -> RequestPrint:
+    """The print of request `request_id`, whose content the harness fixed as `parts` (words, numbers or JSON: no NUL)."""
+    digest = blake2b(b"\0".join(parts), digest_size=8).hexdigest()
+    return RequestPrint(id=request_id, fingerprint=digest)
 
 
 def canonical(model: Model) -> bytes:

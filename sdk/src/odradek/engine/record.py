@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from odradek.engine.attempt import Attempt
+from odradek.engine.trusted import trusted
 from odradek_schemas.events import SessionClosed, TrajectoryFinished
 from odradek_schemas.failures import Failure
 from odradek_schemas.messages import Usage
@@ -34,41 +35,48 @@ class Ending:
 
 def finished(attempt: Attempt, spent: Spent, ending: Ending, now: datetime) -> TrajectoryFinished:
     request = attempt.request
-    return TrajectoryFinished(
-        id=f"{request.rollout_id}/trajectory",
-        run_id=request.run_id,
-        rollout_id=request.rollout_id,
-        time=now,
-        trajectory=trajectory(attempt, spent, ending, now),
+    return trusted(
+        TrajectoryFinished,
+        {
+            "type": "TrajectoryFinished",
+            "id": f"{request.rollout_id}/trajectory",
+            "run_id": request.run_id,
+            "rollout_id": request.rollout_id,
+            "time": now,
+            "trajectory": trajectory(attempt, spent, ending, now),
+        },
     )
 
 
 def trajectory(attempt: Attempt, spent: Spent, ending: Ending, now: datetime) -> Trajectory:
     request, closed = attempt.request, ending.closed
-    return Trajectory(
-        run_id=request.run_id,
-        rollout_id=request.rollout_id,
-        group=request.group,
-        sample=request.sample,
-        environment=request.environment,
-        harness=request.harness,
-        model=request.model,
-        seed=request.seed,
-        task=request.task,
-        sealed_answer=request.sealed_answer,
-        messages=attempt.messages,
-        prompt_messages=attempt.prompt_messages,
-        tools=attempt.tools,
-        steps=attempt.steps,
-        status=ending.status,
-        truncated_by=ending.truncated_by,
-        failure=ending.failure,
-        attempt=attempt.number,
-        failed_attempts=spent.failed_attempts,
-        evidence=closed.evidence if closed else None,
-        sealed_evidence=closed.sealed_evidence if closed else None,
-        final_state=closed.final_state if closed else None,
-        usage=spent.usage or Usage(),
-        started_at=spent.started_at,
-        finished_at=now,
+    return trusted(
+        Trajectory,
+        {
+            "run_id": request.run_id,
+            "rollout_id": request.rollout_id,
+            "group": request.group,
+            "sample": request.sample,
+            "environment": request.environment,
+            "harness": request.harness,
+            "model": request.model,
+            "seed": request.seed,
+            "task": request.task,
+            "sealed_answer": request.sealed_answer,
+            "messages": attempt.messages,
+            "prompt_messages": attempt.prompt_messages,
+            "tools": attempt.tools,
+            "steps": attempt.steps,
+            "status": ending.status,
+            "truncated_by": ending.truncated_by,
+            "failure": ending.failure,
+            "attempt": attempt.number,
+            "failed_attempts": spent.failed_attempts,
+            "evidence": closed.evidence if closed else None,
+            "sealed_evidence": closed.sealed_evidence if closed else None,
+            "final_state": closed.final_state if closed else None,
+            "usage": spent.usage or Usage(),
+            "started_at": spent.started_at,
+            "finished_at": now,
+        },
     )
