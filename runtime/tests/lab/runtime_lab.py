@@ -4,6 +4,10 @@ Imported by tests (conftest puts this folder on the path) and by the worker proc
 """
 
 import asyncio
+import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -288,6 +292,33 @@ class Running:
         return self.metrics.registry.get_sample_value(name, labels)
 
 
+class Program:
+    """A worker that runs as a process of its own, and can be killed."""
+
+    def __init__(self, arguments: list[str], environment: dict[str, str], log: Path) -> None:
+        self.log = log
+        with log.open("ab") as sink:
+            self.process = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name("runtime_program.py")), *arguments],
+                env={**os.environ, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+            )
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    async def ended(self) -> int:
+        """Wait for its end; returns the exit status."""
+        return await asyncio.wait_for(asyncio.to_thread(self.process.wait, DEADLINE), DEADLINE + 1)
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """What it has logged under this name."""
+        lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+        return [line for line in lines if line["event"] == name]
+
+
 class Lab:
     def __init__(self, bootstrap: str, prefix: str, folder: Path, partitions: int = 2) -> None:
         self.bootstrap = bootstrap
@@ -296,6 +327,7 @@ class Lab:
         self.partitions = partitions
         self.blobs = open_blob_store(f"file://{folder}/blobs")
         self._running: list[Running] = []
+        self._programs: list[Program] = []
         self._producer: AIOKafkaProducer | None = None
 
     async def set_up(self) -> None:
@@ -305,6 +337,9 @@ class Lab:
         await self._producer.start()
 
     async def tear_down(self) -> None:
+        for program in self._programs:
+            program.process.kill()
+            program.process.wait(DEADLINE)
         for running in self._running:
             running.worker.stop()
         tasks = [running.task for running in self._running]
@@ -336,6 +371,18 @@ class Lab:
         running = Running(Worker(processor, self.settings(**changes), self.blobs, metrics), metrics)
         self._running.append(running)
         return running
+
+    def start_program(self, *arguments: str, delay: float = 0.0, **changes: Any) -> Program:
+        """A worker in a process: `echo` or `tally`, and `service` for the whole of `run_service`."""
+        settings = self.settings(**changes).model_dump(mode="json", exclude_none=True)
+        environment = {f"ODRADEK_{name.upper()}": str(value) for name, value in settings.items()}
+        program = Program(
+            list(arguments),
+            {**environment, "PROGRAM_DELAY": str(delay)},
+            self.folder / f"program-{len(self._programs)}.log",
+        )
+        self._programs.append(program)
+        return program
 
     async def owning(self, *running: Running, numbers: Iterable[int] | None = None) -> None:
         """Wait until the workers own all `numbers` between them, and nobody owns one twice."""

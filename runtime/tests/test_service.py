@@ -1,0 +1,133 @@
+"""A service as a process: its probes, its metrics, `control`, SIGTERM, and how it says what is wrong."""
+
+import asyncio
+import signal
+import socket
+import urllib.error
+import urllib.request
+
+import pytest
+from runtime_lab import CALLS, Echo, Lab, Program, Tally, call, until, until_async
+
+from odradek_schemas.events import PolicyUpdated, RunCancelled
+
+pytestmark = pytest.mark.kafka
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def get(port: int, path: str) -> tuple[int, str]:
+    """Status and body; status 0 while nobody listens."""
+
+    def ask() -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
+
+    return await asyncio.to_thread(ask)
+
+
+async def answers(program: Program, port: int, path: str, status: int = 200) -> None:
+    async def ask() -> bool:
+        assert program.process.poll() is None, program.log.read_text()[-3000:]
+        return (await get(port, path))[0] == status
+
+    await until_async(ask)
+
+
+def policy(version: str) -> PolicyUpdated:
+    return PolicyUpdated(id=f"m/{version}", model="m", version=version)
+
+
+async def test_a_service_from_its_start_to_sigterm(lab: Lab) -> None:
+    """Caught: probes that say nothing, control that is not read, a SIGTERM that drops what is in flight."""
+    port = free_port()
+    await lab.send("control", [policy("1")])
+    program = lab.start_program("echo", "service", http_port=port, delay=0.5)
+    await answers(program, port, "/healthz")
+    await answers(program, port, "/readyz")
+    await lab.send(CALLS, [call(0)])
+    (first,) = await lab.answered(1)
+    assert first.event.message.content == "1"  # what control held before it began
+    await lab.send("control", [policy("2")])
+
+    asked = 1
+
+    async def told() -> bool:
+        nonlocal asked
+        asked += 1
+        await lab.send(CALLS, [call(asked - 1)])
+        return (await lab.answered(asked))[-1].event.message.content == "2"
+
+    await until_async(told)
+    status, metrics = await get(port, "/metrics")
+    assert status == 200
+    for name in ("backlog_records", "in_flight_records", "cycle_seconds_bucket", "transactions_total", "records_in_total",
+                 "records_out_total", "owned_partitions", "acquisitions_total"):  # fmt: skip
+        assert f"odradek_{name}" in metrics
+    assert "process_cpu_seconds_total" in metrics
+    await lab.send(CALLS, [call(asked + n) for n in range(8)], partition=1)
+    await until_async(lambda: _reports(port, 'odradek_in_flight_records{partition="1"} 8.0'))
+    program.signal(signal.SIGTERM)
+    await answers(program, port, "/readyz", 503)
+    assert await program.ended() == 0
+    assert len(await lab.answers()) == asked + 8
+    assert [position.unfinished for position in await lab.committed("echo")] == [(), ()]
+    assert (await lab.committed("echo"))[1].offset == 8
+
+
+async def _reports(port: int, line: str) -> bool:
+    return line in (await get(port, "/metrics"))[1]
+
+
+async def test_says_what_is_wrong_in_one_line_and_ends(lab: Lab) -> None:
+    """Caught: a traceback for what a person must put right; a start that waits for ever."""
+    nobody = f"127.0.0.1:{free_port()}"
+    wrong = {
+        "is it running": lab.start_program("echo", "service", bootstrap_servers=nobody),
+        "never changed: set ODRADEK_PARTITIONS": lab.start_program("echo", "service", partitions=3),
+        "odradek topics apply": lab.start_program("echo", "service", topic_prefix="nobody."),
+        "expected file:///": lab.start_program("echo", "service", blob_store="ftp://x"),
+    }
+    for words, program in wrong.items():
+        assert await program.ended() == 1
+        (line,) = program.events("service ended")
+        assert words in line["error"]
+        assert "Traceback" not in program.log.read_text()
+
+
+async def test_a_port_that_is_taken_ends_the_service_and_is_named(lab: Lab) -> None:
+    """Caught: a worker that goes on without its probes."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        program = lab.start_program("echo", "service", http_port=port)
+        assert await program.ended() != 0
+        assert str(port) in program.log.read_text()
+
+
+@pytest.mark.parametrize("shape", ["concurrent", "stateful"])
+async def test_control_reaches_owners_of_now_and_of_later(lab: Lab, shape: str) -> None:
+    """Caught: a cancelled run that a number acquired later does not know of."""
+    echo, tally = Echo(), Tally()
+    running = lab.start(echo.processor() if shape == "concurrent" else tally.processor())
+    before = RunCancelled(id="r1/cancel", run_id="r1", reason="asked to")
+    running.worker.control(before)
+    await lab.owning(running)
+    after = RunCancelled(id="r2/cancel", run_id="r2", reason="asked to")
+    running.worker.control(after)
+
+    def told() -> list[list[str]]:
+        units = echo.handlers if shape == "concurrent" else tally.folds
+        return [[event.id for event in unit.controls] for unit in units]
+
+    await until(lambda: told() == [["r1/cancel", "r2/cancel"]] * 2)
