@@ -28,7 +28,7 @@ from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
 from odradek_runtime.settings import WorkerSettings
 from odradek_runtime.topics import TopicError, check_topics
-from odradek_runtime.tuning import tune_aiokafka
+from odradek_runtime.tuning import tune_aiokafka, tune_garbage_collector
 from odradek_runtime.worker import Worker
 
 log = get_logger(__name__)
@@ -44,6 +44,7 @@ def run_service(processor: Processor, settings: WorkerSettings) -> None:
     """
     configure_logs(processor.name, settings.log_level, settings.log_format)
     tune_aiokafka()
+    tune_garbage_collector()
     try:
         uvloop.run(serve(processor, settings))
     except (WorkerError, TopicError, BadBlobStoreUri, KafkaError, TimeoutError) as error:

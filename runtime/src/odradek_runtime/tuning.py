@@ -1,8 +1,10 @@
-"""aiokafka's private constants that we change, in one place; a test checks that they are still there.
+"""What we change in aiokafka and in the interpreter, in one place; a test checks that it is still there.
 
 `BACKOFF_OVERRIDE` is the wait after a CONCURRENT_TRANSACTIONS answer: between two transactions of one producer the
 broker is still writing markers for a few milliseconds, and 20 ms of sleep would be most of a cycle.
 """
+
+import gc
 
 from aiokafka.producer import sender
 
@@ -19,3 +21,14 @@ def tune_aiokafka() -> None:
             "aiokafka.producer.sender.BACKOFF_OVERRIDE is gone: check odradek_runtime.tuning"
         )
     sender.BACKOFF_OVERRIDE = TRANSACTION_BACKOFF_SECONDS
+
+
+def tune_garbage_collector() -> None:
+    """Look for cycles more seldom: a worker makes hundreds of objects a rollout and hardly a cycle.
+
+    With Python's default thresholds the collector takes a third of an agent-worker's CPU. What exists at the start
+    (modules, models) is never looked at again.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)

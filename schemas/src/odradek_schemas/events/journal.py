@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializeAsAny
 
 from odradek_schemas.base import Model
 from odradek_schemas.events.base import RolloutEvent
@@ -65,7 +65,7 @@ class JournalAppended(RolloutEvent):
     type: Literal["JournalAppended"] = "JournalAppended"
     sequence: int
     source: RecordCoordinates | None = None
-    input: JournalInput
+    input: SerializeAsAny[JournalInput]
     requests: list[RequestPrint] = Field(default_factory=list)
 
 

@@ -17,7 +17,10 @@ class AgentSettings(WorkerSettings):
         description="Journal offsets after which an unfinished rollout is carried forward.",
     )
     harness_stuck_seconds: float = Field(
-        default=10.0, gt=0, description="A harness that computes for so long without an await is stuck."
+        default=4.0,
+        gt=0,
+        description="A harness that computes for so long without an await is stuck. Below the session timeout, so that "
+        "no second worker takes the rollout over before it is noted.",
     )
     restore_settle_seconds: float = Field(
         default=5.0,
