@@ -35,7 +35,7 @@ async def test_an_owner_that_is_late_can_not_commit_after_the_fence(lab: Lab) ->
     """Caught: reading commits before the producer is started (or with another transactional id)."""
     await lab.send(CALLS, [call(0), call(1)])
     at = TopicPartition(lab.prefix + CALLS, 0)
-    async with lab.transactional(lab.transactional_id("tally", 0)) as late:
+    async with lab.transactional(lab.transactional_id("tally", 0), timeout_ms=600_000) as late:
         await write_in_transaction(lab, late, JOURNAL, 0, end=False)
         await late.send_offsets_to_transaction({at: OffsetAndMetadata(1, "r:0")}, lab.prefix + "tally")
         tally = Tally()
