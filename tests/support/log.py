@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.structs import TopicPartition
 
 from odradek_runtime.partitioning import partition_of
+from odradek_runtime.records import RawRecord
 from odradek_schemas.codec import decode, encode, read_envelope
 from odradek_schemas.events import (
     Dataset,
@@ -73,12 +74,15 @@ class Log:
 
     async def finished(self, run: str, seconds: float = 90.0) -> RunFinished:
         """Wait for the run's end. Raises TimeoutError."""
-        async with asyncio.timeout(seconds):
+        partition = TopicPartition(self.prefix + "runs", partition_of(run, PARTITIONS))
+        consumer = AIOKafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level="read_committed")
+        async with asyncio.timeout(seconds), consumer:
+            consumer.assign([partition])
+            await consumer.seek_to_beginning(partition)
             while True:
-                for event in (await self.read(run, "runs")).events["runs"]:
-                    if isinstance(event, RunFinished):
-                        return event
-                await asyncio.sleep(0.3)
+                event = _event("runs", await consumer.getone())
+                if isinstance(event, RunFinished) and event.run_id == run:
+                    return event
 
     async def until(self, run: str, topic: str, least: int, seconds: float = 60.0) -> None:
         """Wait until `topic` has `least` events of the run. Raises TimeoutError."""
@@ -112,7 +116,10 @@ class Log:
         while [p for p in partitions if await consumer.position(p) < ends[p]]:
             for records in (await consumer.getmany(timeout_ms=200)).values():
                 for raw in records:
-                    where = RecordCoordinates(topic=topic, partition=raw.partition, offset=raw.offset)
-                    envelope = read_envelope(raw.headers, where)
                     if raw.value:
-                        yield decode(BY_NAME[topic], envelope, raw.value, where)
+                        yield _event(topic, raw)
+
+
+def _event(topic: str, raw: RawRecord) -> Any:
+    where = RecordCoordinates(topic=topic, partition=raw.partition, offset=raw.offset)
+    return decode(BY_NAME[topic], read_envelope(raw.headers, where), raw.value or b"", where)
