@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer
-from runtime_lab import CALLS, Echo, EchoHandler, Lab, call, until
+from runtime_lab import CALLS, Echo, EchoHandler, Lab, Tally, call, until
 
 from odradek_runtime import membership
 from odradek_schemas.events import ModelCallRequested
@@ -50,9 +50,10 @@ async def test_a_member_whose_handler_is_slow_stays_a_member(lab: Lab) -> None:
     slow = Slow()
     running = lab.start(slow.processor(), session_timeout_seconds=1.5)
     await lab.owning(running)
-    generation = running.worker._membership.generation
+    generation, members = running.worker._membership.generation, await lab.members("echo")
     await lab.send(CALLS, [call(0)])
     await lab.answered(1)
+    assert await lab.members("echo") == members != set()
     assert running.worker._membership.generation == generation
     assert (slow.begun, slow.cancelled, len(slow.handlers)) == (["call-0"], [], 2)
 
@@ -76,3 +77,26 @@ async def test_a_worker_that_was_silent_for_a_session_finds_its_number_gone_and_
     await lab.send(CALLS, [call(n) for n in range(4, 8)], partition=1)
     await lab.answered(8)
     assert await lab.answers() == [f"call-{n}" for n in range(8)]
+
+
+async def test_an_idle_fold_that_missed_a_generation_is_restored_before_it_is_asked(lab: Lab) -> None:
+    """Caught: keeping state over more than one generation: it would be wrong until its first commit is fenced."""
+    tally = Tally()
+    first = lab.start(tally.processor(), session_timeout_seconds=1.5)
+    await lab.owning(first)
+    await lab.send(CALLS, [call(0)])
+    await lab.answered(1)
+    coordinator = first.worker._membership._consumer._coordinator
+    await coordinator._stop_heartbeat_task()
+    second = lab.start(Tally().processor(), session_timeout_seconds=1.5)
+    await until(lambda: second.numbers == {0, 1})
+    await lab.send(CALLS, [call(1)])
+    await lab.answered(2)
+    await second.stop()
+    coordinator.request_rejoin()
+
+    def restored() -> bool:
+        newest = [fold for fold in tally.folds if fold.context.partition == 0][-1]
+        return newest.seen == ["call-0", "call-1"] and first.worker.ready
+
+    await until(restored)

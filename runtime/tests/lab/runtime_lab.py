@@ -211,7 +211,7 @@ class TallyFold:
         return None
 
     def wants(self, topic: str) -> bool:
-        return self.tally.open
+        return self.tally.most is None or len(self.seen) < self.tally.most
 
     def restore_point(self) -> int | None:
         return self.tally.restore_point
@@ -226,7 +226,7 @@ class Tally:
 
     name: str = "tally"
     anchored: bool = True
-    open: bool = True
+    most: int | None = None
     restore_point: int | None = 0
     folds: list[TallyFold] = field(default_factory=list)
     max_cycle_records: int = 2000
@@ -465,6 +465,17 @@ class Lab:
         finally:
             await admin.close()
         return [parse_position(found[tp].offset, found[tp].metadata) for tp in partitions]
+
+    async def members(self, worker: str) -> set[str]:
+        """Ids of the members that the broker counts to a worker's group."""
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+        await admin.start()
+        try:
+            (answer,) = await admin.describe_consumer_groups([self.prefix + worker])
+        finally:
+            await admin.close()
+        ((_error, _group, _state, _type, _protocol, members, *_more),) = answer.groups
+        return {member[0] for member in members}
 
     async def ends(self, topic: str, isolation: str = "read_uncommitted") -> list[int]:
         async with AIOKafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=isolation) as consumer:
