@@ -54,8 +54,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     model, base_url, requests = start_scripted_model(folder, "--script", "instant", "--latency-ms", "5")
     settings = LocalSettings(
         data_dir=folder / "data",
-        local_model=False,
         kafka_port=0,
+        model_port=0,
         services_port=0,
         models={name: Upstream(base_url=base_url, model=name) for name in SCRIPTS}
         | {"tool_loop_json": Upstream(base_url=base_url, model="tool_loop", tool_calls="json_schema")},
