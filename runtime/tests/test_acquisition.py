@@ -10,7 +10,7 @@ from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from runtime_lab import CALLS, JOURNAL, RESULTS, Echo, Lab, Tally, call, until
 
 from odradek_runtime.committer import Committer
-from odradek_runtime.errors import WorkerError
+from odradek_runtime.errors import NotOwnedError, WorkerError
 from odradek_schemas.codec import encode
 from odradek_schemas.events import HarnessStuck
 
@@ -207,3 +207,28 @@ async def test_unread_records_that_were_deleted_stop_the_worker_with_words(lab: 
         await asyncio.wait_for(second.task, 30)
     assert not second.worker.alive
     assert [seen.event.call_id for seen in await lab.read(RESULTS)] == ["call-0"]
+
+
+async def test_a_number_that_may_have_gone_to_another_is_not_fenced(lab: Lab) -> None:
+    """Caught: a fence on the strength of an old assignment, which hits whoever owns the number now."""
+    running = lab.start(Tally().processor())
+    await lab.owning(running)
+    member = running.worker._membership
+    generation = member.generation
+    assert member.owns(0, generation)
+    assert not member.owns(0, generation - 1)
+    assert not member.owns(2, generation)
+    coordinator = member._consumer._coordinator
+    coordinator.generation += 1  # a rebalance is under way: the numbers are those of before
+    assert not member.owns(0, generation)
+    assert not member.owns(0, generation + 1)
+    coordinator.generation -= 1
+
+    async def restore(records: object) -> None:
+        raise AssertionError("nothing is to be restored")
+
+    with pytest.raises(NotOwnedError):
+        await running.worker._acquisition.acquire(0, lambda: False, restore)
+    await lab.send(CALLS, [call(0)])
+    await lab.answered(1)
+    assert running.worker._membership is member  # it was not fenced

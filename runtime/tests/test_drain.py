@@ -3,8 +3,10 @@
 import asyncio
 
 import pytest
+from aiokafka.errors import KafkaError
 from runtime_lab import CALLS, RESULTS, Echo, EchoHandler, Lab, Tally, call, reply, until
 
+from odradek_runtime.membership import Membership
 from odradek_schemas.events import ModelCallCompleted, ModelCallRequested
 
 pytestmark = pytest.mark.kafka
@@ -118,3 +120,22 @@ async def test_a_worker_that_is_stopped_while_it_acquires_leaves_nothing_running
         await running.stop()
         assert all(fold.closed for fold in tally.folds)
     await until(lambda: not {t for t in asyncio.all_tasks() - before if "acquire" in repr(t.get_coro())})
+
+
+async def test_a_worker_whose_fetching_fails_ends_and_leaves_nothing_running(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Caught: acquisitions that are cancelled at the end and begin anew, with nobody to own what they acquire."""
+    tally = Tally()
+
+    async def fail(self: Membership, timeout_seconds: float) -> None:
+        await until(lambda: len(tally.folds) == 2)
+        raise KafkaError("no more")
+
+    monkeypatch.setattr(Membership, "poll", fail)
+    running = lab.start(tally.processor())
+    with pytest.raises(KafkaError, match="no more"):
+        await asyncio.wait_for(asyncio.shield(running.task), 60)
+    await asyncio.sleep(1)
+    assert len(tally.folds) == 2
+    assert all(fold.closed for fold in tally.folds)
