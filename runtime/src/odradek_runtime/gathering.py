@@ -8,6 +8,8 @@ wait grows with what the last cycle held.
 LEAST_SECONDS = 0.002
 MOST_SECONDS = 0.040
 SECONDS_PER_RECORD = 0.001
+MOST_PAUSE_SECONDS = 0.020
+PAUSE_PER_RECORD = 0.0002
 
 
 def gather_seconds(last_records: int) -> float:
@@ -17,3 +19,12 @@ def gather_seconds(last_records: int) -> float:
     records, and at MOST_SECONDS beyond 1,000 records a second in one partition.
     """
     return min(MOST_SECONDS, max(LEAST_SECONDS, last_records * SECONDS_PER_RECORD))
+
+
+def pause_seconds(fetched_records: int) -> float:
+    """The wait before the next fetch, given how many records the last one brought.
+
+    Each commit of a writer wakes its readers' fetches: under load an eager reader asks the broker for every handful
+    of records, which costs both more than the records do.
+    """
+    return min(MOST_PAUSE_SECONDS, fetched_records * PAUSE_PER_RECORD)

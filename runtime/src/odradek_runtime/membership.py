@@ -91,17 +91,18 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         except TimeoutError:
             log.warning("the broker did not answer when this member left", seconds=STOP_SECONDS)
 
-    async def poll(self, timeout_seconds: float) -> None:
-        """Fetch once and deliver what came, or wait `timeout_seconds` for it."""
+    async def poll(self, timeout_seconds: float) -> int:
+        """Fetch once and deliver what came, or wait `timeout_seconds` for it; returns how many records came."""
         assert self._assigned is not None
         if self._failure is not None:
             raise self._failure
         try:
             fetched = await self._consumer.getmany(timeout_ms=int(timeout_seconds * 1000))
         except NoOffsetForPartitionError:
-            return  # a partition that is being acquired: its owner seeks
+            return 0  # a partition that is being acquired: its owner seeks
         for partition, records in fetched.items():
             self._assigned.deliver(self._names.logical(partition.topic), partition.partition, records)
+        return sum(map(len, fetched.values()))
 
     def publish(self, number: int, positions: dict[str, int]) -> None:
         """Begin to fetch the inputs of `number` at `positions`."""

@@ -16,6 +16,7 @@ from odradek_runtime.concurrent import ConcurrentOwner
 from odradek_runtime.errors import CommitFailedError, FencedError, NotOwnedError, WorkerError
 from odradek_runtime.flow import Mailbox, NumberFlow
 from odradek_runtime.folds import FoldContext, StatefulProcessor
+from odradek_runtime.gathering import pause_seconds
 from odradek_runtime.handlers import ConcurrentProcessor, HandlerContext
 from odradek_runtime.intake import Intake
 from odradek_runtime.logs import get_logger
@@ -102,7 +103,8 @@ class Worker:
         try:
             await self._membership.join(self)
             while not self._stopped.is_set():
-                await self._membership.poll(0.2)
+                fetched = await self._membership.poll(0.2)
+                await asyncio.sleep(pause_seconds(fetched))
                 await self._watch()
                 if self._rejoin_wanted:
                     await self._rejoin()
