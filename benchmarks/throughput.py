@@ -223,6 +223,17 @@ def running(folder: Path) -> Iterator[Bench]:
             down(settings)
 
 
+def calibration_ms() -> float:
+    """Wall time of a fixed piece of Python on one core: how fast this machine is, and how busy others keep it."""
+    times = []
+    for _ in range(5):
+        started, total = time.perf_counter(), 0
+        for i in range(2_000_000):
+            total += i * i % 7
+        times.append(time.perf_counter() - started)
+    return round(1000 * statistics.median(times), 1)
+
+
 def machine() -> str:
     memory = psutil.virtual_memory().total / 2**30
     return (
@@ -253,6 +264,9 @@ def table(results: dict[str, Any]) -> str:
         + " |"
         for name in names
     ]
+    lines.append(
+        f"\n{results['machine']}; calibration {results['calibration_ms']} ms; commit {results['commit']}"
+    )
     return "\n".join(lines)
 
 
@@ -275,12 +289,13 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=400, help="model calls of the latency run")
     parser.add_argument("--output", type=Path, default=ROOT / "benchmarks/results/latest.json")
     arguments = parser.parse_args()
-    results = asyncio.run(run(arguments))
+    calibration = calibration_ms()
+    results = asyncio.run(run(arguments)) | {"calibration_ms": calibration}
     known = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
     known |= results | {"commit": commit(), "machine": machine()}
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(json.dumps(known, indent=2) + "\n")
-    print(table(results))
+    print(table(known))
 
 
 if __name__ == "__main__":
