@@ -127,10 +127,9 @@ async def test_a_handlers_exception_ends_the_worker_and_its_record_stays_unread(
             if event.id == "call-1":
                 raise asyncio.CancelledError if self.name == "cancels" else KeyError("a bug")
 
+    await lab.send(CALLS, [call(0), call(1)])
     for name, words in (("raises", "a bug"), ("cancels", "cancelled, not by its owner")):
         running = lab.start(Buggy(name=name).processor())
-        await lab.owning(running)
-        await lab.send(CALLS, [call(0), call(1)])
         with pytest.raises(WorkerError, match=words):
             await asyncio.wait_for(asyncio.shield(running.task), 60)
         position = (await lab.committed(name))[0]

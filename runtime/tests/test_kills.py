@@ -42,7 +42,7 @@ async def test_killed_again_and_again_under_load(lab: Lab, kind: str) -> None:
             total += 1
 
     sending = asyncio.ensure_future(stream())
-    for _kill in range(4):
+    for _kill in range(3):
         program = lab.start_program(kind, worker_id="w-0", session_timeout_seconds=LONG, delay=0.01)
         await acquired(program, 1)
         await asyncio.sleep(chance.random() * 0.3)

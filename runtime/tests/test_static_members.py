@@ -86,8 +86,10 @@ async def test_an_idle_fold_that_missed_a_generation_is_restored_before_it_is_as
     await lab.owning(first)
     await lab.send(CALLS, [call(0)])
     await lab.answered(1)
-    coordinator = first.worker._membership._consumer._coordinator
+    consumer = first.worker._membership._consumer
+    coordinator = consumer._coordinator
     await coordinator._stop_heartbeat_task()
+    consumer.pause(*consumer.assignment())  # it sees nothing of what happens meanwhile
     second = lab.start(Tally().processor(), session_timeout_seconds=1.5)
     await until(lambda: second.numbers == {0, 1})
     await lab.send(CALLS, [call(1)])
@@ -100,3 +102,4 @@ async def test_an_idle_fold_that_missed_a_generation_is_restored_before_it_is_as
         return newest.seen == ["call-0", "call-1"] and first.worker.ready
 
     await until(restored)
+    assert first.value("odradek_errors_total", kind="ProducerFenced") is None

@@ -532,7 +532,7 @@ async def until_async(probe: Callable[[], Awaitable[bool]], seconds: float = DEA
     deadline = time.monotonic() + seconds
     while not await probe():
         assert time.monotonic() < deadline, f"not within {seconds:g} s: {probe.__qualname__}"
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.04)
 
 
 def _seen(topic: str, partition: int, record: Any) -> Seen:
