@@ -329,6 +329,8 @@ class Lab:
         self._running: list[Running] = []
         self._programs: list[Program] = []
         self._producer: AIOKafkaProducer | None = None
+        self._admin: AIOKafkaAdminClient | None = None
+        self._readers: dict[str, AIOKafkaConsumer] = {}
 
     async def set_up(self) -> None:
         tune_aiokafka()
@@ -351,6 +353,10 @@ class Lab:
                     task.exception()
         if self._producer is not None:
             await self._producer.stop()
+        for reader in self._readers.values():
+            await reader.stop()
+        if self._admin is not None:
+            await self._admin.close()
 
     def settings(self, **changes: Any) -> WorkerSettings:
         return WorkerSettings(
@@ -419,25 +425,20 @@ class Lab:
 
     async def read(self, topic: str, isolation: str = "read_committed") -> list[Seen]:
         """All records of a topic, by partition and offset, as a reader sees them now."""
-        name = self.prefix + topic
-        async with AIOKafkaConsumer(
-            bootstrap_servers=self.bootstrap,
-            isolation_level=isolation,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-        ) as consumer:
-            partitions = [
-                TopicPartition(name, n) for n in range(1 if BY_NAME[topic].single else self.partitions)
-            ]
-            consumer.assign(partitions)
-            ends = await consumer.end_offsets(partitions)
-            found: list[Seen] = []
-            deadline = time.monotonic() + DEADLINE
-            for partition in partitions:
-                while await consumer.position(partition) < ends[partition]:
-                    assert time.monotonic() < deadline, f"{partition} could not be read to its end"
-                    for tp, records in (await consumer.getmany(timeout_ms=100)).items():
-                        found += [_seen(topic, tp.partition, record) for record in records]
+        count = 1 if BY_NAME[topic].single else self.partitions
+        partitions = [TopicPartition(self.prefix + topic, number) for number in range(count)]
+        consumer = await self._reader(isolation)
+        consumer.assign(partitions)
+        ends = await consumer.end_offsets(partitions)
+        for partition in partitions:
+            consumer.seek(partition, 0)
+        found: list[Seen] = []
+        deadline = time.monotonic() + DEADLINE
+        for partition in partitions:
+            while await consumer.position(partition) < ends[partition]:
+                assert time.monotonic() < deadline, f"{partition} could not be read to its end"
+                for tp, records in (await consumer.getmany(timeout_ms=100)).items():
+                    found += [_seen(topic, tp.partition, record) for record in records]
         return sorted(found, key=lambda seen: (seen.partition, seen.offset))
 
     async def answers(self) -> list[str]:
@@ -457,35 +458,41 @@ class Lab:
 
     async def committed(self, worker: str, topic: str = CALLS) -> list[Position]:
         """Committed positions of a worker's group, by partition; offset -1 where there is none."""
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
-        await admin.start()
-        try:
-            partitions = [TopicPartition(self.prefix + topic, number) for number in range(self.partitions)]
-            found = await admin.list_consumer_group_offsets(self.prefix + worker, partitions=partitions)
-        finally:
-            await admin.close()
+        admin = await self._asker()
+        partitions = [TopicPartition(self.prefix + topic, number) for number in range(self.partitions)]
+        found = await admin.list_consumer_group_offsets(self.prefix + worker, partitions=partitions)
         return [parse_position(found[tp].offset, found[tp].metadata) for tp in partitions]
 
     async def members(self, worker: str) -> set[str]:
         """Ids of the members that the broker counts to a worker's group."""
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
-        await admin.start()
-        try:
-            (answer,) = await admin.describe_consumer_groups([self.prefix + worker])
-        finally:
-            await admin.close()
+        (answer,) = await (await self._asker()).describe_consumer_groups([self.prefix + worker])
         ((_error, _group, _state, _type, _protocol, members, *_more),) = answer.groups
         return {member[0] for member in members}
 
     async def ends(self, topic: str, isolation: str = "read_uncommitted") -> list[int]:
-        async with AIOKafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=isolation) as consumer:
-            partitions = [TopicPartition(self.prefix + topic, number) for number in range(self.partitions)]
-            ends = await consumer.end_offsets(partitions)
+        partitions = [TopicPartition(self.prefix + topic, number) for number in range(self.partitions)]
+        ends = await (await self._reader(isolation)).end_offsets(partitions)
         return [ends[partition] for partition in partitions]
 
+    async def _reader(self, isolation: str) -> AIOKafkaConsumer:
+        if isolation not in self._readers:
+            self._readers[isolation] = AIOKafkaConsumer(
+                bootstrap_servers=self.bootstrap,
+                isolation_level=isolation,
+                auto_offset_reset="earliest",
+                enable_auto_commit=False,
+            )
+            await self._readers[isolation].start()
+        return self._readers[isolation]
+
+    async def _asker(self) -> AIOKafkaAdminClient:
+        if self._admin is None:
+            self._admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+            await self._admin.start()
+        return self._admin
+
     async def set_largest_message(self, topic: str, size: int) -> None:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
-        await admin.start()
+        admin = await self._asker()
         configs = {"max.message.bytes": str(size), "retention.ms": "-1", "retention.bytes": "-1"}
         resource = ConfigResource(ConfigResourceType.TOPIC, self.prefix + topic, configs)
         await admin.alter_configs([resource])
@@ -497,7 +504,6 @@ class Lab:
             return ("max.message.bytes", str(size)) in {entry[:2] for entry in answer.resources[0][4]}
 
         await until_async(known)
-        await admin.close()
         await asyncio.sleep(0.5)  # the log learns of it after whoever answers that question
 
     @asynccontextmanager
