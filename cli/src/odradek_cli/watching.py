@@ -27,11 +27,14 @@ Show = Callable[[View | None, str], None]
 
 
 async def follow_run(log: Log, run: Run, show: Show, within: float | None = None) -> Run:
-    """Show a run's progress until it ends, and return it as it ended.
+    """Show a run's progress until it ends (its last state when it has ended before), and return it as it ended.
 
     Raises:
         CliError: it did not end by its own deadline (and two minutes), or within `within` seconds.
     """
+    if run.finished:
+        show(Pace().view(run.finished), _note(run, 0.0))
+        return run
     seconds = within if within is not None else _left(run)
     try:
         async with asyncio.timeout(seconds):

@@ -106,9 +106,8 @@ def _chosen(on_interrupt: OnInterrupt) -> OnInterrupt:
 async def _watch(deployment: Deployment, run_id: str, timeout: float | None) -> RunSummary:
     async with open_log(deployment) as log:
         run = await load_run(log, run_id)
-        if not run.finished:
-            with Screen(err(), run_id) as screen:
-                run = await follow_run(log, run, screen.show, timeout)
+        with Screen(err(), run_id) as screen:
+            run = await follow_run(log, run, screen.show, timeout)
         rewards = await load_rewards(log, run)
         warn_unreadable(err(), log.unreadable)
         return summarize_run(run, (found.event for found in rewards))
