@@ -14,6 +14,9 @@ UNREADABLE = Envelope(
 )
 """The envelope of a record whose headers are not an Odradek event's."""
 
+SOMEWHERE = RecordCoordinates(topic="", partition=0, offset=0)
+"""Stands for a record's place until an error must name it: hardly any record needs it."""
+
 
 class Intake:
     """Reads records of a worker's input topics."""
@@ -24,16 +27,13 @@ class Intake:
 
     def open(self, topic: str, raw: RawRecord) -> tuple[Record, RecordError | None]:
         """Read the headers of a record of logical topic `topic`; the error says what is wrong with them."""
-        envelope, error = UNREADABLE, None
+        envelope, problem = UNREADABLE, None
         try:
-            envelope = read_envelope(
-                raw.headers, RecordCoordinates(topic=topic, partition=raw.partition, offset=raw.offset)
-            )
-        except RecordError as problem:
-            error = problem
-        return Record(
-            topic, raw.partition, raw.offset, raw.key, raw.value or b"", tuple(raw.headers), envelope
-        ), error
+            envelope = read_envelope(raw.headers, SOMEWHERE)
+        except RecordError as error:
+            problem = error
+        record = Record(topic, raw.partition, raw.offset, raw.key, raw.value or b"", raw.headers, envelope)
+        return record, type(problem)(record.coordinates, problem.reason) if problem else None
 
     async def read(self, record: Record) -> Event:
         """Decode a record's event, from the blob store where its value lies there.

@@ -1,6 +1,8 @@
 """Records as a worker reads and writes them: topics by logical name, without the deployment's prefix."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from aiokafka.structs import ConsumerRecord
 
@@ -11,8 +13,7 @@ RawRecord = ConsumerRecord[bytes | None, bytes | None]
 """A record as aiokafka gives it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """A record that was read. `envelope` is what its headers tell."""
 
     topic: str
@@ -20,7 +21,7 @@ class Record:
     offset: int
     key: bytes | None
     value: bytes
-    headers: tuple[tuple[str, bytes], ...]
+    headers: Sequence[tuple[str, bytes]]
     envelope: Envelope
 
     @property
@@ -28,8 +29,7 @@ class Record:
         return RecordCoordinates(topic=self.topic, partition=self.partition, offset=self.offset)
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """An event to write to `topic`. `partition` None: the partition that the input came from."""
 
     topic: str

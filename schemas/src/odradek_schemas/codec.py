@@ -5,8 +5,7 @@ W3C Trace Context. Readers filter by header (`Envelope`) before they decode a va
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -55,8 +54,7 @@ class BlobCorrupt(RecordError):
     """The value lies in the blob store, and the blob is not what the reference says."""
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(NamedTuple):
     """A record ready to be sent."""
 
     key: bytes
@@ -64,8 +62,7 @@ class Encoded:
     headers: Headers
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(NamedTuple):
     """What the headers tell of an event. `dataref` is set when the value lies in the blob store."""
 
     type: str
@@ -86,14 +83,15 @@ def encode(event: Event, source: str, traceparent: str | None = None) -> Encoded
         ("ce_source", source.encode()),
         ("ce_time", event.time.isoformat().encode()),
     ]
-    if event.run_id is not None:
-        headers.append(("ce_runid", event.run_id.encode()))
-    if event.rollout_id is not None:
-        headers.append(("ce_rolloutid", event.rollout_id.encode()))
-    if isinstance(event, RewardAssigned):
-        headers.append(("ce_scoring", event.scoring.encode()))
+    run_id, rollout_id = event.run_id, event.rollout_id
+    if run_id is not None:
+        headers.append(("ce_runid", run_id.encode()))
+    if rollout_id is not None:
+        headers.append(("ce_rolloutid", rollout_id.encode()))
     if traceparent is not None:
         headers.append(("traceparent", traceparent.encode()))
+    if type(event) is RewardAssigned:
+        headers.append(("ce_scoring", event.scoring.encode()))
     value = event.__pydantic_serializer__.to_json(event, exclude_none=True)
     return Encoded(event.key.encode(), value, tuple(headers))
 
