@@ -163,10 +163,10 @@ class Bench:
         return seconds
 
 
-async def measure(bench: Bench, work: Workload, rollouts: int, calls: int) -> dict[str, Any]:
+async def measure(bench: Bench, work: Workload, warm_up: int, rollouts: int, calls: int) -> dict[str, Any]:
     """Warm up, measure the throughput, then the latency at low load."""
-    say(f"{work.name}: warming up")
-    await bench.play(work, rollouts // 2, IN_FLIGHT, f"{work.script}_at_once")
+    say(f"{work.name}: warming up with {warm_up} rollouts")
+    await bench.play(work, warm_up, IN_FLIGHT, f"{work.script}_at_once")
     say(f"{work.name}: {rollouts} rollouts, {IN_FLIGHT} in flight")
     fast = await bench.play(work, rollouts, IN_FLIGHT, f"{work.script}_at_once")
     losses = await bench.losses(fast["run"], fast["planned"])
@@ -215,7 +215,12 @@ def running(folder: Path) -> Iterator[Bench]:
         models = {f"{script}_at_once": Upstream(base_url=fast, model=script) for script in scripts}
         models |= {f"{script}_slow": Upstream(base_url=slow, model=script) for script in scripts}
         settings = LocalSettings(
-            data_dir=folder / "data", local_model=False, kafka_port=0, services_port=0, models=models
+            data_dir=folder / "data",
+            kafka_java_options="-Xmx512m -XX:+UseSerialGC",
+            local_model=False,
+            kafka_port=0,
+            services_port=0,
+            models=models,
         )
         try:
             yield Bench(up(settings), {"model": pid}, folder)
@@ -273,14 +278,21 @@ def table(results: dict[str, Any]) -> str:
 async def run(arguments: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="odradek-bench-") as folder, running(Path(folder)) as bench:
         return {
-            "single_turn": await measure(bench, single_turn(), arguments.single_turn, arguments.calls),
-            "multi_step": await measure(bench, multi_step(), arguments.multi_step, arguments.calls),
+            "single_turn": await measure(
+                bench, single_turn(), arguments.warm_up, arguments.single_turn, arguments.calls
+            ),
+            "multi_step": await measure(
+                bench, multi_step(), arguments.multi_step, arguments.multi_step, arguments.calls
+            ),
         }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--warm-up", type=int, default=24000, help="rollouts with one call before any is measured"
     )
     parser.add_argument("--single-turn", type=int, default=12000, help="rollouts with one model call")
     parser.add_argument(

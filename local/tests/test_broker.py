@@ -57,7 +57,7 @@ async def test_a_port_that_is_taken_is_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.kafka
 async def test_a_broker_that_ends_at_its_start_shows_its_log(tmp_path: Path) -> None:
-    broker = KafkaBroker(tmp_path, port=0, heap="1m")
+    broker = KafkaBroker(tmp_path, port=0, java_options="-Xmx1m")
     broker.start()
     with pytest.raises(ProcessError, match=r"exit code 1.*kafka\.log") as error:
         await broker.healthy()

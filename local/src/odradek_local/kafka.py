@@ -19,7 +19,7 @@ from odradek_local.health import answers_kafka, until_healthy
 from odradek_local.jars import locked_jars
 from odradek_local.ports import HOST, choose_port, free_port
 from odradek_local.process import Process, ProcessError, tail
-from odradek_local.settings import KAFKA_HEAP, KAFKA_PORT
+from odradek_local.settings import KAFKA_JAVA_OPTIONS, KAFKA_PORT
 
 START_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 20.0
@@ -48,10 +48,10 @@ class KafkaBroker:
 
     name = "kafka"
 
-    def __init__(self, data_dir: Path, port: int = KAFKA_PORT, *, heap: str = KAFKA_HEAP):
+    def __init__(self, data_dir: Path, port: int = KAFKA_PORT, *, java_options: str = KAFKA_JAVA_OPTIONS):
         self.data_dir = data_dir.absolute()
         self.port = choose_port(port)
-        self.heap = heap
+        self.java_options = java_options.split()
         self.log = self.data_dir / "kafka.log"
         self._process: Process | None = None
 
@@ -127,8 +127,15 @@ class KafkaBroker:
             )
 
     def _command(self, class_path: str, properties: Path) -> list[str]:
-        memory = [f"-Xmx{self.heap}", "-XX:+UseSerialGC"]
-        return [_java(), *memory, self._logging(), "-cp", class_path, "kafka.Kafka", str(properties)]
+        return [
+            _java(),
+            *self.java_options,
+            self._logging(),
+            "-cp",
+            class_path,
+            "kafka.Kafka",
+            str(properties),
+        ]
 
     def _logging(self) -> str:
         return f"-Dlog4j2.configurationFile={self.data_dir / 'log4j2.properties'}"
@@ -160,6 +167,7 @@ def server_properties(log_dir: Path, port: int, controller_port: int) -> Mapping
         # After a crash the broker is let in again only when its former session has passed: 9 s by default.
         "broker.session.timeout.ms": 4000,
         "broker.heartbeat.interval.ms": 1000,
+        "log.cleaner.backoff.ms": 1000,
         # The default takes a quarter of the heap.
         "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,
         "num.network.threads": 2,

@@ -36,7 +36,9 @@ class Stack:
         self.settings = settings
         ports, logs = Ports(), settings.folder / "logs"
         self.broker = KafkaBroker(
-            settings.folder / "kafka", ports.choose("Kafka", settings.kafka_port), heap=settings.kafka_heap
+            settings.folder / "kafka",
+            ports.choose("Kafka", settings.kafka_port),
+            java_options=settings.kafka_java_options,
         )
         self.model = _model_server(settings, ports, logs)
         self.models = _upstreams(settings, self.model)

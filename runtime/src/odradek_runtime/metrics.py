@@ -28,6 +28,7 @@ class Metrics:
             registry=self.registry,
             buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
         )
+        self.fetches = Counter("odradek_fetches", "Polls that brought records.", registry=self.registry)
         self.transactions = Counter("odradek_transactions", "Committed transactions.", registry=self.registry)
         self.records_in = Counter("odradek_records_in", "Records taken.", ("topic",), registry=self.registry)
         self.records_out = Counter("odradek_records_out", "Records written.", registry=self.registry)

@@ -104,7 +104,9 @@ class Worker:
             await self._membership.join(self)
             while not self._stopped.is_set():
                 fetched = await self._membership.poll(0.2)
-                await asyncio.sleep(pause_seconds(fetched))
+                if fetched:
+                    self._metrics.fetches.inc()
+                    await asyncio.sleep(pause_seconds(fetched))
                 await self._watch()
                 if self._rejoin_wanted:
                     await self._rejoin()
