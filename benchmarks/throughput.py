@@ -216,7 +216,6 @@ def running(folder: Path) -> Iterator[Bench]:
         models |= {f"{script}_slow": Upstream(base_url=slow, model=script) for script in scripts}
         settings = LocalSettings(
             data_dir=folder / "data",
-            kafka_java_options="-Xmx512m -XX:+UseSerialGC",
             local_model=False,
             kafka_port=0,
             services_port=0,
@@ -292,7 +291,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--warm-up", type=int, default=24000, help="rollouts with one call before any is measured"
+        "--warm-up", type=int, default=12000, help="rollouts with one call before any is measured"
     )
     parser.add_argument("--single-turn", type=int, default=12000, help="rollouts with one model call")
     parser.add_argument(
