@@ -74,7 +74,7 @@ class Committer:
             transaction_timeout_ms=int(settings.transaction_timeout_seconds * 1000),
             max_batch_size=tuning.MAX_BATCH_BYTES,
             max_request_size=2 * tuning.MAX_BATCH_BYTES,
-            retry_backoff_ms=tuning.RETRY_BACKOFF_MS,
+            retry_backoff_ms=tuning.PRODUCER_BACKOFF_MS,
         )
         try:
             await producer.start()

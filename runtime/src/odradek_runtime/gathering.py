@@ -5,7 +5,7 @@ Under load longer cycles cost less CPU and so raise the throughput; at low load 
 wait grows with what the last cycle held.
 """
 
-LEAST_SECONDS = 0.002
+LEAST_SECONDS = 0.0005
 MOST_SECONDS = 0.040
 SECONDS_PER_RECORD = 0.001
 MOST_PAUSE_SECONDS = 0.020

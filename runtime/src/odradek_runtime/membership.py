@@ -61,7 +61,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
             heartbeat_interval_ms=int(settings.session_timeout_seconds * 1000 / 4),
             rebalance_timeout_ms=int(settings.session_timeout_seconds * 2000),
             fetch_max_wait_ms=tuning.FETCH_MAX_WAIT_MS,
-            retry_backoff_ms=tuning.RETRY_BACKOFF_MS,
+            retry_backoff_ms=tuning.CONSUMER_BACKOFF_MS,
         )
 
     @property
