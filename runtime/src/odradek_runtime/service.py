@@ -7,6 +7,7 @@ on `control`.
 import asyncio
 import contextlib
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -65,7 +66,8 @@ async def serve(processor: Processor, settings: WorkerSettings) -> None:
     ProcessCollector(registry=metrics.registry)
     intake = Intake(processor.name, blobs)
     worker = Worker(processor, settings, blobs, metrics)
-    await read_control(settings.bootstrap_servers, names, intake, worker.control)
+    async with asyncio.timeout(settings.acquire_timeout_seconds):
+        await read_control(settings.bootstrap_servers, names, intake, worker.control)
     broker = follow_control(settings.bootstrap_servers, names, processor.name, intake, worker.control)
     server = Server(_http(worker, metrics, broker, settings))
     await _run(worker, server)
@@ -89,6 +91,11 @@ async def _run(worker: Worker, server: "Server") -> None:
 
 class Server(uvicorn.Server):
     """uvicorn without signal handlers of its own: the worker drains before the server stops."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        ports = [bound.getsockname()[1] for server in self.servers for bound in server.sockets]
+        log.info("serving", ports=ports, paths=["/healthz", "/readyz", "/metrics", "/asyncapi"])
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -20,7 +20,9 @@ class WorkerSettings(BaseSettings):
         default=None, description="A stable name makes membership static: a restart takes over at once."
     )
     http_host: str = "127.0.0.1"
-    http_port: int = Field(default=0, ge=0, description="/healthz, /readyz, /metrics; 0: none served.")
+    http_port: int = Field(
+        default=0, ge=0, description="/healthz, /readyz, /metrics; 0: a free one, which the log tells."
+    )
     session_timeout_seconds: float = Field(
         default=6.0, gt=0, description="Silence after which a worker is dead."
     )
