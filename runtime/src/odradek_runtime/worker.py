@@ -6,29 +6,27 @@ between. Otherwise they are closed, and the number is acquired afresh by whoever
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 
 from aiokafka.errors import KafkaError
 
-from odradek_runtime.acquisition import Acquired, Acquisition
+from odradek_runtime.acquisition import Acquisition
 from odradek_runtime.blobs import BlobStore
-from odradek_runtime.concurrent import ConcurrentOwner
 from odradek_runtime.errors import CommitFailedError, FencedError, NotOwnedError, WorkerError
-from odradek_runtime.flow import Mailbox, NumberFlow
-from odradek_runtime.folds import FoldContext, StatefulProcessor
+from odradek_runtime.flow import NumberFlow
+from odradek_runtime.folds import StatefulProcessor
 from odradek_runtime.gathering import pause_seconds
-from odradek_runtime.handlers import ConcurrentProcessor, HandlerContext
+from odradek_runtime.handlers import ConcurrentProcessor
 from odradek_runtime.intake import Intake
 from odradek_runtime.logs import get_logger
 from odradek_runtime.membership import Membership
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
 from odradek_runtime.owners import Owner
+from odradek_runtime.preparing import prepare
+from odradek_runtime.recent import RecentTimes
 from odradek_runtime.records import RawRecord
-from odradek_runtime.restoring import Restore, restore_fold, restore_handler
 from odradek_runtime.settings import WorkerSettings
 from odradek_runtime.stalls import StallWatch
-from odradek_runtime.stateful import StatefulOwner
 from odradek_schemas.events import Event
 
 MOST_FAILURES = 10
@@ -37,8 +35,6 @@ FAILURE_SECONDS = 600.0
 RETRY_SECONDS = 0.5
 LOOK_SECONDS = 1.0
 """How old the end of a paused input may be in the backlog."""
-
-Discard = Callable[[], Awaitable[None]]
 
 log = get_logger(__name__)
 
@@ -171,19 +167,20 @@ class Worker:
 
     async def _acquire_once(self, number: int, generation: int) -> None:
         started = time.perf_counter()
-        build, restore, discard = self._prepare(number)
+        flow = NumberFlow(self._membership, number)
+        prepared = prepare(self._processor, number, flow, self._intake, self._settings, self._metrics)
         try:
             acquired = await self._acquisition.acquire(
-                number, lambda: self._membership.owns(number, generation), restore
+                number, lambda: self._membership.owns(number, generation), prepared.restore
             )
             if not self._membership.owns(number, generation):
                 await acquired.committer.close()
                 raise NotOwnedError(f"partition {number} was reassigned while it was restored")
         except BaseException:
-            await discard()
+            await prepared.discard()
             raise
         # From here to the return nothing awaits: no record can fall between the seek and the owner.
-        owner = build(acquired)
+        owner = prepared.build(acquired)
         self._owners[number] = owner
         self._generations[number] = generation
         for event in self._control.values():
@@ -192,34 +189,6 @@ class Worker:
         self._start(number, owner)
         self._metrics.acquisitions.inc()
         log.info("acquired", partition=number, seconds=round(time.perf_counter() - started, 3))
-
-    def _prepare(self, number: int) -> tuple[Callable[[Acquired], Owner], Restore, Discard]:
-        """A new fold or handler: how its owner is built, how it is restored, and how it is closed without an owner."""
-        partitions = self._settings.partitions
-        flow = NumberFlow(self._membership, number)
-        processor = self._processor
-        if isinstance(processor, StatefulProcessor):
-            mailbox = Mailbox()
-            fold = processor.create(FoldContext(number, partitions, mailbox.post))
-
-            def stateful(acquired: Acquired) -> Owner:
-                owner = StatefulOwner(number, processor, fold, acquired, self._intake, flow, self._metrics)
-                mailbox.open(owner.post)
-                return owner
-
-            async def close_fold() -> None:
-                fold.close()
-
-            return stateful, restore_fold(fold, processor.changelog, self._intake), close_fold
-        handler = processor.create(HandlerContext(number, partitions))
-
-        def concurrent(acquired: Acquired) -> Owner:
-            seconds = self._settings.drain_timeout_seconds
-            return ConcurrentOwner(
-                number, processor, handler, acquired, self._intake, flow, self._metrics, seconds
-            )
-
-        return concurrent, restore_handler(handler, processor.changelog, self._intake), handler.close
 
     def _acquired(self, number: int, task: "asyncio.Task[None]") -> None:
         """An acquisition ended: well, in vain (another member's turn), or for good."""
@@ -324,20 +293,6 @@ class Worker:
 
     def _new_membership(self) -> Membership:
         return Membership(self._processor.name, self._processor.inputs, self._names, self._settings)
-
-
-class RecentTimes:
-    """Counts what happened within the last `seconds`."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._times: list[float] = []
-
-    def add(self) -> int:
-        """Note that it happened now; returns how often it did lately."""
-        now = time.monotonic()
-        self._times = [*(t for t in self._times if now - t < self._seconds), now]
-        return len(self._times)
 
 
 async def _cancel_and_close(task: "asyncio.Task[None]", owner: Owner) -> None:
