@@ -429,7 +429,7 @@ class Lab:
         partitions = [TopicPartition(self.prefix + topic, number) for number in range(count)]
         consumer = await self._reader(isolation)
         consumer.assign(partitions)
-        ends = await consumer.end_offsets(partitions)
+        ends = await self._ends(consumer, partitions)
         for partition in partitions:
             consumer.seek(partition, 0)
         found: list[Seen] = []
@@ -473,6 +473,19 @@ class Lab:
         partitions = [TopicPartition(self.prefix + topic, number) for number in range(self.partitions)]
         ends = await (await self._reader(isolation)).end_offsets(partitions)
         return [ends[partition] for partition in partitions]
+
+    async def _ends(
+        self, consumer: AIOKafkaConsumer, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """The ends that `consumer` may see. The markers of a commit follow its answer: they are waited for a while."""
+        everything = await (await self._reader("read_uncommitted")).end_offsets(partitions)
+        until_markers = time.monotonic() + 2
+        while True:
+            ends: dict[TopicPartition, int] = await consumer.end_offsets(partitions)
+            if ends == everything or time.monotonic() > until_markers:
+                return ends
+            everything = await (await self._reader("read_uncommitted")).end_offsets(partitions)
+            await asyncio.sleep(0.02)
 
     async def _reader(self, isolation: str) -> AIOKafkaConsumer:
         if isolation not in self._readers:
