@@ -10,8 +10,8 @@ from pathlib import Path
 COMMAND_WITHIN_S = 300.0
 ODRADEK = Path(sys.executable).with_name("odradek")
 RUNS = (
-    ["run", "mcqa", "--model", "smollm2", "--limit", "8"],
-    ["run", "example_session_state_mgmt", "--model", "smollm2", "--limit", "4"],
+    ["run", "mcqa", "--model", "smollm2", "--limit", "8", "--temperature", "0"],
+    ["run", "example_session_state_mgmt", "--model", "smollm2", "--limit", "4", "--temperature", "0"],
 )
 
 
@@ -20,6 +20,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as an exception, so that the stack is stopped
     with tempfile.TemporaryDirectory(prefix="odradek-demo-") as folder:
         os.environ["ODRADEK_DATA_DIR"] = folder
+        print("A model of 135 million parameters plays: it answers and calls tools, but expect low rewards.")
         try:
             return next((code for command in commands() if (code := odradek(*command))), 0)
         except KeyboardInterrupt:

@@ -19,7 +19,7 @@ from odradek_schemas.codec import Envelope
 from odradek_schemas.events import RunFinished, RunProgressed
 from odradek_schemas.topics import RUN_PROGRESS, RUNS
 
-SILENCE_SECONDS = 30.0
+SILENCE_SECONDS = 90.0
 GRACE_SECONDS = 120.0
 PLAIN_EVERY_SECONDS = 2.0
 
