@@ -7,6 +7,29 @@ from typing import Literal
 import structlog
 
 
+REPEAT_SECONDS = 5.0
+
+
+class Sparing(logging.Filter):
+    """Lets the same message of a logger through once in REPEAT_SECONDS.
+
+    While a broker is away each of a worker's connections would tell of it many times a second.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not record.name.startswith("aiokafka"):
+            return True
+        what = (record.name, str(record.msg))
+        if record.created - self._told.get(what, 0.0) < REPEAT_SECONDS:
+            return False
+        self._told[what] = record.created
+        return True
+
+
 def configure_logs(worker: str, level: str, form: Literal["json", "console"]) -> None:
     """Send structlog and the standard library's loggers the same way."""
     shared: list[structlog.typing.Processor] = [
@@ -32,6 +55,7 @@ def configure_logs(worker: str, level: str, form: Literal["json", "console"]) ->
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )
+    handler.addFilter(Sparing())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

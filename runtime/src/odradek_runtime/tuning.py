@@ -11,7 +11,8 @@ from aiokafka.producer import sender
 TRANSACTION_BACKOFF_SECONDS = 0.002
 PRODUCER_BACKOFF_MS = 2
 """The broker makes clients of this age ask again while it verifies a transaction's partition: that takes 1 or 2 ms."""
-CONSUMER_BACKOFF_MS = 20
+CONSUMER_BACKOFF_MS = 100
+"""A consumer asks again at this pace while the broker is away: fetches, heartbeats and metadata, each on its own."""
 MAX_BATCH_BYTES = 1_000_000
 FETCH_MAX_WAIT_MS = 100
 
