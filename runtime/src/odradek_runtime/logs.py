@@ -6,7 +6,6 @@ from typing import Literal
 
 import structlog
 
-
 REPEAT_SECONDS = 5.0
 
 
