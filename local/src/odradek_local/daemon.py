@@ -9,9 +9,11 @@ import logging
 import os
 import signal
 import sys
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 
 from odradek_local.keeper import Keeper
+from odradek_local.ports import turn_to_choose
 from odradek_local.settings import LocalSettings
 from odradek_local.stack import Stack
 from odradek_local.state import StackState, Status, supervisor_log, write_state
@@ -19,18 +21,21 @@ from odradek_local.state import StackState, Status, supervisor_log, write_state
 
 async def run(settings: LocalSettings) -> None:
     """Runs the whole stack until it is cancelled; raises what keeps it from starting, after stopping all parts."""
-    stack = Stack(settings)
-    keeper = Keeper(_initial_state(stack), lambda state: write_state(settings.folder, state))
-    try:
-        await keeper.bring_up(stack.foundation)
-        await _apply_topics(stack)
-        await keeper.bring_up(stack.services)
-        await keeper.keep()
-    except Exception as error:
-        keeper.fail(error)
-        raise
-    finally:
-        await keeper.stop()
+    async with AsyncExitStack() as turn:
+        await turn.enter_async_context(turn_to_choose())
+        stack = Stack(settings)
+        keeper = Keeper(_initial_state(stack), lambda state: write_state(settings.folder, state))
+        try:
+            await keeper.bring_up(stack.foundation)
+            await _apply_topics(stack)
+            await keeper.bring_up(stack.services)
+            await turn.aclose()
+            await keeper.keep()
+        except Exception as error:
+            keeper.fail(error)
+            raise
+        finally:
+            await keeper.stop()
 
 
 async def _apply_topics(stack: Stack) -> None:

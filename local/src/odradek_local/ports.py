@@ -1,8 +1,42 @@
 """Ports on the loopback address."""
 
+import asyncio
+import fcntl
+import os
 import socket
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 HOST = "127.0.0.1"
+TURN_WITHIN_S = 120.0
+LOOK_EVERY_S = 0.2
+
+
+@asynccontextmanager
+async def turn_to_choose() -> AsyncIterator[None]:
+    """One stack of this machine at a time chooses ports and starts to listen on them.
+
+    Else two that start together find the same ports free, and one takes the other's broker for its own.
+    Raises TimeoutError when another stack takes longer than two minutes.
+    """
+    path = Path(tempfile.gettempdir()) / f"odradek-ports-{os.getuid()}.lock"
+    with path.open("w") as file:
+        async with asyncio.timeout(TURN_WITHIN_S):
+            while True:
+                if _locked(file.fileno()):
+                    break
+                await asyncio.sleep(LOOK_EVERY_S)
+        yield
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class Ports:
