@@ -35,9 +35,6 @@ class ModelCalls:
     def restore(self, key: str, event: Event | None) -> None:
         raise AssertionError("the model gateway has no changelog")
 
-    def order_key(self, event: Event) -> str | None:
-        return None
-
     async def handle(self, event: Event, record: Record) -> Outputs:
         """Make the call. A second request for one that is in flight is answered by the first."""
         assert isinstance(event, ModelCallRequested)
