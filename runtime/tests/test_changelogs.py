@@ -157,7 +157,6 @@ async def test_a_changelog_that_the_cleaner_has_emptied_is_restored_to_its_end(
     await lab.answered(2 * 62)
     for one in running:
         await one.stop()
-    written = len(await lab.read(SESSIONS)), len(await lab.read(LEDGER))
 
     async def emptied() -> bool:
         # Segments roll only when something is written: an aborted transaction leaves nothing but a marker.
@@ -167,12 +166,10 @@ async def test_a_changelog_that_the_cleaner_has_emptied_is_restored_to_its_end(
                 await roller.send_and_wait(lab.prefix + topic, b"{}", b"k", 0)
             await roller.abort_transaction()
         left = len(await lab.read(SESSIONS)), len(await lab.read(LEDGER))
-        return left[0] <= 2 and left[1] < written[1]
+        # Not compared with what was written: the cleaner may have been there before that could be counted.
+        return left[0] <= 2 and left[1] <= 1
 
-    try:
-        await until_async(emptied, 30)
-    except AssertionError as late:
-        pytest.skip(f"the broker's cleaner has not emptied the changelogs in time: {late}")
+    await until_async(emptied, 60)
     again = [lab.start(sessions(handlers := [])), lab.start(counting(folds := []))]
     for one in again:
         await lab.owning(one)
@@ -180,5 +177,5 @@ async def test_a_changelog_that_the_cleaner_has_emptied_is_restored_to_its_end(
     (fold,) = [fold for fold in folds if fold.context.partition == 0]
     assert handler.counts == {}
     assert len(fold.seen) == 62
-    assert len(fold.restored_from) < written[1]
+    assert len(fold.restored_from) <= 1
     await until(lambda: all(not one.task.done() for one in again))
