@@ -16,6 +16,7 @@ from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from odradek_runtime.blobs import BlobStore
 from odradek_runtime.committer import Committer
 from odradek_runtime.errors import NotOwnedError, WorkerError
+from odradek_runtime.faults import reach
 from odradek_runtime.log_reader import log_bounds, read_log
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
@@ -75,6 +76,7 @@ class Acquisition:
             committer = await Committer.fence(
                 self._worker, partition, self._names, self._blobs, self._settings, self._metrics
             )
+            reach("fenced")
             try:
                 return await self._restore(partition, committer, restore)
             except BaseException:
@@ -108,6 +110,7 @@ class Acquisition:
             self._settings.bootstrap_servers, tps[self._changelog], start if anchor is None else anchor, end
         ):
             await restore(records)
+            reach("restore")
         return Acquired(committer, positions, end)
 
     def _position(

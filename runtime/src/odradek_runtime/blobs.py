@@ -19,6 +19,8 @@ from urllib.parse import unquote, urlsplit
 
 import zstandard
 
+from odradek_runtime.faults import reach
+
 RETENTION_CLASSES = ("days", "long")
 
 _REFERENCE = re.compile(
@@ -144,6 +146,7 @@ def _write_atomically(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        reach("blob.writing")
         os.replace(partial, path)
     except BaseException:
         with suppress(FileNotFoundError):

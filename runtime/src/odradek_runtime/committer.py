@@ -16,6 +16,7 @@ from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from odradek_runtime import tuning
 from odradek_runtime.blobs import BlobStore
 from odradek_runtime.errors import classify
+from odradek_runtime.faults import reach
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
 from odradek_runtime.records import Output, Tombstone
@@ -92,6 +93,7 @@ class Committer:
         try:
             async with asyncio.timeout(self._deadline):
                 batches = await self._batches(outputs)
+                reach("commit.before")
                 return await self._transact(batches, offsets)
         except Exception as error:  # noqa: BLE001 - classified and raised
             cause = _cause(self._producer, error)
@@ -157,7 +159,9 @@ class Committer:
             )
         # aiokafka commits past a batch that failed: every send is awaited first.
         written = [(target, count, await sent) for target, count, sent in sends]
+        reach("commit.open")
         await producer.commit_transaction()
+        reach("commit.done")
         self.commits += 1
         self._metrics.transactions.inc()
         self._metrics.records_out.inc(sum(count for _target, count, _written in written))

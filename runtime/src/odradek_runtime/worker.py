@@ -12,6 +12,7 @@ from aiokafka.errors import KafkaError
 from odradek_runtime.acquisition import Acquisition
 from odradek_runtime.blobs import BlobStore
 from odradek_runtime.errors import CommitFailedError, FencedError, NotOwnedError, WorkerError
+from odradek_runtime.faults import reach
 from odradek_runtime.flow import NumberFlow
 from odradek_runtime.folds import StatefulProcessor
 from odradek_runtime.gathering import pause_seconds
@@ -126,6 +127,7 @@ class Worker:
     def on_assigned(self, numbers: frozenset[int], generation: int) -> None:
         log.info("assigned", partitions=sorted(numbers), generation=generation)
         self._assigned = numbers
+        reach("rebalance")
         for number in list(self._acquiring.keys() - numbers):
             self._acquiring[number].cancel()
         for number in list(self._owners.keys()):

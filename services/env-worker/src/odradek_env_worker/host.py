@@ -7,6 +7,7 @@ from odradek.sessions import Outcome, SessionAction, Sessions, overdue
 from odradek.threads import running_in
 from odradek_env_worker.rejects import rejected
 from odradek_env_worker.threads import ToolThreads
+from odradek_runtime.faults import reach
 from odradek_runtime.records import Output, Outputs, Record, Tombstone
 from odradek_schemas.codec import RecordError
 from odradek_schemas.events import (
@@ -38,6 +39,8 @@ class SessionHost:
         assert isinstance(event, SessionRequested | ToolCallRequested | SessionCloseRequested), event.type
         with running_in(self._threads.run):
             outcome = await self._answer(event)
+        if isinstance(event, ToolCallRequested):
+            reach("tool.done")
         return _outputs(event, outcome)
 
     async def _answer(self, action: SessionAction) -> Outcome:

@@ -12,6 +12,7 @@ from odradek_model_gateway.replies import Reply, read_reply
 from odradek_model_gateway.requests import write_body
 from odradek_model_gateway.retries import Wait, decide
 from odradek_model_gateway.upstream import Upstream
+from odradek_runtime.faults import reach
 from odradek_schemas.events import ModelCallCompleted, ModelCallFailed, ModelCallRequested
 from odradek_schemas.failures import Failure, FailureKind
 from odradek_schemas.messages import TokenRecord
@@ -68,6 +69,7 @@ class Gateway:
         try:
             async with asyncio.timeout_at(until):
                 response = await upstream.post(body, event.rollout_id, event.id, attempt)
+            reach("call.answered")
         except TimeoutError as error:
             raise _timed_out(until < deadline, loop.time() - started) from error
         if response.status != 200:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from odradek_runtime.faults import reach
 from odradek_schemas.events import VerifierIdentity
 from odradek_schemas.failures import Failure, FailureKind, Stage
 from odradek_verifier_worker.exchange import Job, Verdict
@@ -134,6 +135,7 @@ class Pool:
         return batch
 
     def _settle(self, batch: list[_Case], verdicts: dict[int, Verdict]) -> None:
+        reach("verify.answered")
         for index, verdict in verdicts.items():
             case = batch[index]
             if verdict.verifier is not None:
