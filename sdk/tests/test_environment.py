@@ -101,6 +101,38 @@ def test_a_subclass_overrides_and_withdraws_tools():
     assert [spec.function.name for spec in Counter().tools()] == ["add", "read", "stop", "crash"]
 
 
+def test_tools_say_what_they_do_outside():
+    class Mailing(Counter):
+        name = "mailing"
+
+        @tool(outside=True)
+        def send(self, state: Counter.State) -> str:
+            return "sent"
+
+        @tool(outside=True, idempotent=True)
+        async def put(self, state: Counter.State) -> str:
+            return "put"
+
+        @tool()
+        def look(self, state: Counter.State) -> str:
+            return "seen"
+
+    class Dry(Mailing):
+        name = "dry"
+
+        @tool
+        def send(self, state: Counter.State) -> str:
+            return "not sent"
+
+    mailing = Mailing()
+    assert [spec.function.name for spec in mailing.tools()][-3:] == ["send", "put", "look"]
+    once = {name: mailing.at_most_once(name) for name in ("send", "put", "look", "add", "unknown")}
+    assert once == {"send": True, "put": False, "look": False, "add": False, "unknown": False}
+    assert not Dry().at_most_once("send")
+    with pytest.raises(TypeError, match="needs outside=True"):
+        tool(idempotent=True)
+
+
 async def test_what_tools_return_is_what_the_model_reads():
     assert await call("add", '{"amount": 2}') == ToolResult("now 3")
     assert await call("read", "") == ToolResult('{"välue": 1}')

@@ -90,6 +90,11 @@ class Environment(ABC):
         except ToolError as error:
             return ToolResult(as_utf8(str(error)), is_error=True)
 
+    def at_most_once(self, name: str) -> bool:
+        """Whether a call of tool `name` that was begun must never be begun again: it has effects outside the session."""
+        tool = self._tools.get(name)
+        return tool is not None and tool.at_most_once
+
     def read_arguments(self, name: str, arguments: str) -> dict[str, Any]:
         """The arguments of a call to tool `name`, checked as `call` checks them, by parameter name.
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints, overload
 
 import jsonschema_rs
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -56,26 +56,59 @@ class ToolResult:
     done: bool = False
 
 
-def tool(method: _Function) -> _Function:
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """What `@tool` says of a method."""
+
+    at_most_once: bool
+
+
+@overload
+def tool(method: _Function) -> _Function: ...
+
+
+@overload
+def tool(*, outside: bool = False, idempotent: bool = False) -> Callable[[_Function], _Function]: ...
+
+
+def tool(method: Any = None, *, outside: bool = False, idempotent: bool = False) -> Any:
     """Offer a method `(self, state, **arguments)` to the model.
 
     The docstring is the tool's description; `Annotated[int, Field(description=...)]` describes an argument.
     A plain method runs in a thread, an `async def` on the event loop. What it returns is what the model reads:
     text as it is, a `ToolResult` for more control, anything else as JSON.
+
+    A tool that changes the session's state alone is applied exactly once. `outside=True`: it also changes the world
+    outside the session (files, servers, mail), which no log can take back. If its worker dies in the middle it is not
+    run again, and the agent is told that the call was interrupted, unless it is `idempotent` as well: running it
+    twice does the same as once, so it is simply run again.
+
+    Raises:
+        TypeError: `idempotent` without `outside`.
     """
-    setattr(method, _MARK, True)
-    return method
+    if idempotent and not outside:
+        raise TypeError(
+            "idempotent=True needs outside=True: what a tool does to the state alone is applied once anyhow"
+        )
+    mark = _Mark(at_most_once=outside and not idempotent)
+
+    def offer(method: _Function) -> _Function:
+        setattr(method, _MARK, mark)
+        return method
+
+    return offer if method is None else offer(method)
 
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool of an environment class."""
+    """One tool of an environment class. `at_most_once`: a call of it that was begun is never begun again."""
 
     name: str
     spec: ToolSpec
     arguments: type[BaseModel]
     validator: jsonschema_rs.Validator
     is_async: bool
+    at_most_once: bool
 
     def read_arguments(self, text: str) -> dict[str, Any]:
         """Read the arguments as a model wrote them; blank text counts as no arguments.
@@ -113,7 +146,7 @@ def collect_tools(owner: type) -> Mapping[str, Tool]:
     names: dict[str, type] = {}
     for cls in reversed(owner.__mro__):
         for name, member in vars(cls).items():
-            if getattr(member, _MARK, False):
+            if isinstance(getattr(member, _MARK, None), _Mark):
                 names[name] = cls
             elif name in names:
                 del names[name]
@@ -145,6 +178,7 @@ def _build(owner: type, name: str) -> Tool:
         arguments=arguments,
         validator=jsonschema_rs.validator_for(schema),
         is_async=inspect.iscoroutinefunction(method),
+        at_most_once=getattr(method, _MARK).at_most_once,
     )
 
 
