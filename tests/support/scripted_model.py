@@ -4,8 +4,9 @@
 
 A request's `model` is `scripted` (the script of `--script`) or the name of any script; others are a 404. Requests are
 checked as strictly as a real server checks them. Tokens are bytes of text, so token ids can be predicted. Requests are
-counted by their `x-request-id`; `GET /counts` tells, and `--log` gets one JSON line for each. As it stands for a model
-that takes no time it must cost next to none: a bare protocol on uvloop, no framework.
+counted by their `x-request-id`; `GET /counts` tells, and `--log` gets one JSON line for each. `POST /fault` with
+`{"script": "error500"}` lets that script answer for all models until the next `POST /fault` (`{}`: none). As it stands
+for a model that takes no time it must cost next to none: a bare protocol on uvloop, no framework.
 """
 
 import argparse
@@ -247,11 +248,18 @@ class Close:
     """Close the connection without a word."""
 
 
+@dataclass
+class Cut:
+    """Begin an answer of these bytes, and close the connection in the middle of it."""
+
+    content: bytes
+
+
 class Never:
     """Never answer."""
 
 
-Action = Say | Call | Body | Stream | Close | Never
+Action = Say | Call | Body | Stream | Close | Cut | Never
 
 
 @dataclass
@@ -315,6 +323,16 @@ def synonym_calls(request: Request) -> Iterator[Call]:
         re.findall(r"-?\d+", result) for name, result in request.calls_made if name == "get_synonym_value"
     )
     yield Call("extract_synonym_values", {"synonym_values": [int(found[-1]) for found in numbers if found]})
+
+
+_PLAN = "Calls: "
+
+
+def planned(request: Request, seen: int, options: Options) -> Action:
+    """The calls that the user's message lists as JSON after `Calls: `, then the end."""
+    plan = orjson.loads(request.texts("user").partition(_PLAN)[2])
+    todo = plan[len(request.calls_made) :]
+    return Call(todo[0]["name"], todo[0]["arguments"]) if todo else Say("All calls are made.")
 
 
 def any_calls(offered: dict[str, dict[str, Any]], count: int) -> Iterator[Call]:
@@ -387,6 +405,10 @@ def close(request: Request, seen: int, options: Options) -> Action:
     return Close()
 
 
+def cut(request: Request, seen: int, options: Options) -> Action:
+    return Cut(b'{"id": "chatcmpl-1", "object": "chat.completion", "choices": [{"index": 0, "message": {"ro')
+
+
 def slow(request: Request, seen: int, options: Options) -> Action:
     return Never()
 
@@ -407,6 +429,8 @@ SCRIPTS: dict[str, Script] = {
         endless,
         trickle,
         close,
+        cut,
+        planned,
         slow,
     )
 }
@@ -484,14 +508,33 @@ class Model:
     latency: float
     log: TextIO | None
     counts: Counter[str] = field(default_factory=Counter)
+    fault: Script | None = None
+    not_before: dict[str, float] = field(default_factory=dict)
+    hasty: Counter[str] = field(default_factory=Counter)
 
     def act(self, body: bytes, request_id: str) -> tuple[Request, Action]:
         self.counts[request_id] += 1
+        if self.not_before and time.monotonic() < self.not_before.pop(request_id, 0.0):
+            self.hasty[request_id] += 1
         request = read_request(body)
         script = self.script if request.model == "scripted" else SCRIPTS.get(request.model)
         if script is None:
             raise Refused(404, f"The model `{request.model}` does not exist", "model_not_found")
-        return request, script(request, self.counts[request_id], self.options)
+        return request, (self.fault or script)(request, self.counts[request_id], self.options)
+
+    def order(self, body: bytes) -> None:
+        """Let another script answer for all, or none."""
+        script = orjson.loads(body).get("script")
+        if script is not None and script not in SCRIPTS:
+            raise Refused(400, f"there is no script {script!r}; there are: {', '.join(SCRIPTS)}")
+        self.fault = SCRIPTS[script] if script else None
+
+    def refused(self, error: Refused, request_id: str) -> tuple[str, ...]:
+        """The headers of a refusal; who asks again before its Retry-After is noted as hasty."""
+        if error.retry_after is None:
+            return ()
+        self.not_before[request_id] = time.monotonic() + float(error.retry_after)
+        return (f"retry-after: {error.retry_after}",)
 
     def note(self, request_id: str, status: int) -> None:
         if self.log:
@@ -508,7 +551,9 @@ class Model:
                 ]
                 return orjson.dumps({"object": "list", "data": models})
             case "/counts":
-                return orjson.dumps({"total": self.counts.total(), "by_request_id": self.counts})
+                return orjson.dumps(
+                    {"total": self.counts.total(), "by_request_id": self.counts, "hasty": self.hasty}
+                )
         raise Refused(404, f"Invalid URL (GET {path})")
 
 
@@ -570,6 +615,9 @@ class Connection(asyncio.Protocol):
                 self.send(200, self.model.tell(target.decode()))
             elif method == b"POST" and target == b"/v1/chat/completions":
                 self.complete(head, body)
+            elif method == b"POST" and target == b"/fault":
+                self.model.order(body)
+                self.send(200, b"{}")
             else:
                 raise Refused(404, f"Invalid URL ({method.decode()} {target.decode()})")
         except Refused as error:
@@ -583,8 +631,7 @@ class Connection(asyncio.Protocol):
             request, action = self.model.act(body, request_id)
         except Refused as error:
             self.model.note(request_id, error.status)
-            retry_after = () if error.retry_after is None else (f"retry-after: {error.retry_after}",)
-            self.later(error.status, error_body(error), retry_after)
+            self.later(error.status, error_body(error), self.model.refused(error, request_id))
         else:
             self.model.note(request_id, 200)
             self.perform(request, action, request_id, len(body))
@@ -602,6 +649,8 @@ class Connection(asyncio.Protocol):
                 job.add_done_callback(self.jobs.discard)
             case Close():
                 self.transport.close()
+            case Cut(content):
+                self.cut(content)
             case Never():
                 self.busy = True
 
@@ -624,6 +673,13 @@ class Connection(asyncio.Protocol):
         extra = "".join(f"{header}\r\n" for header in headers)
         head = f"HTTP/1.1 {status} {_REASONS.get(status, 'Error')}\r\ncontent-type: application/json\r\n"
         self.transport.write(f"{head}{extra}content-length: {len(body)}\r\n\r\n".encode() + body)
+
+    def cut(self, content: bytes) -> None:
+        head = (
+            f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {2 * len(content)}\r\n\r\n"
+        )
+        self.transport.write(head.encode() + content)
+        self.transport.close()
 
     async def stream(self, action: Stream) -> None:
         self.transport.write(
