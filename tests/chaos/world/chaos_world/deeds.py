@@ -1,0 +1,92 @@
+"""What no tool and no verifier should do."""
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+_MOST_SECONDS = 120.0
+"""So long at most lasts what would last for ever: what a test forgets to end must end."""
+
+_MEAL_BYTES = 64 << 30
+
+
+def perform(deed: str, note: str | None) -> str:
+    """Do it; `note` names a file that tells whether it was done before."""
+    return DEEDS[deed](note)
+
+
+def loop(note: str | None) -> str:
+    """Never come back. A little sleep in between: the machine has other tests to run."""
+    until = time.monotonic() + _MOST_SECONDS
+    while time.monotonic() < until:
+        time.sleep(0.01)
+    return "too late"
+
+
+def hold_interpreter(note: str | None) -> str:
+    """Never come back and let no other thread run: a regular expression that backtracks without end."""
+    re.match(r"(a+)+$", "a" * 64 + "b")
+    return "matched"
+
+
+def raise_error(note: str | None) -> str:
+    raise ValueError("nobody expected this")
+
+
+def eat(note: str | None) -> str:
+    """Take more memory than there is."""
+    return str(len(bytearray(_MEAL_BYTES)))
+
+
+def leave(note: str | None) -> str:
+    """End the process, as a crash in native code would."""
+    os._exit(3)
+
+
+def kill(note: str | None) -> str:
+    """End the process as the kernel does when memory runs out."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(_MOST_SECONDS)
+    return "survived"
+
+
+def kill_once(note: str | None) -> str:
+    """End the process the first time."""
+    assert note is not None
+    try:
+        Path(note).touch(exist_ok=False)
+    except FileExistsError:
+        return "calm now"
+    return kill(note)
+
+
+def exit_politely(note: str | None) -> str:
+    sys.exit("bye")
+
+
+def garbage(note: str | None) -> str:
+    """Write to where nobody reads."""
+    junk = os.urandom(64 * 1024)
+    for stream in (1, 2):
+        os.write(stream, junk)
+    return "written"
+
+
+DEEDS: dict[str, Callable[[str | None], str]] = {
+    deed.__name__: deed
+    for deed in (
+        loop,
+        hold_interpreter,
+        raise_error,
+        eat,
+        leave,
+        kill,
+        kill_once,
+        exit_politely,
+        garbage,
+    )
+}
