@@ -28,6 +28,29 @@ class Metrics:
             registry=self.registry,
             buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
         )
+        self.loop_delay = Histogram(
+            "odradek_loop_delay_seconds",
+            "How late the event loop is, sampled at a fixed rate.",
+            registry=self.registry,
+            buckets=(
+                0.001,
+                0.0025,
+                0.005,
+                0.01,
+                0.02,
+                0.03,
+                0.04,
+                0.05,
+                0.075,
+                0.1,
+                0.25,
+                0.5,
+                1,
+                2.5,
+                5,
+                10,
+            ),
+        )
         self.fetches = Counter("odradek_fetches", "Polls that brought records.", registry=self.registry)
         self.transactions = Counter("odradek_transactions", "Committed transactions.", registry=self.registry)
         self.records_in = Counter("odradek_records_in", "Records taken.", ("topic",), registry=self.registry)

@@ -25,6 +25,7 @@ from odradek_runtime.folds import StatefulProcessor
 from odradek_runtime.handlers import ConcurrentProcessor
 from odradek_runtime.intake import Intake
 from odradek_runtime.logs import configure_logs, get_logger
+from odradek_runtime.loop_delay import watch_loop_delay
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
 from odradek_runtime.settings import WorkerSettings
@@ -70,7 +71,11 @@ async def serve(processor: Processor, settings: WorkerSettings) -> None:
         await read_control(settings.bootstrap_servers, names, intake, worker.control)
     broker = follow_control(settings.bootstrap_servers, names, processor.name, intake, worker.control)
     server = Server(_http(worker, metrics, broker, settings))
-    await _run(worker, server)
+    watch = asyncio.create_task(watch_loop_delay(metrics.loop_delay))
+    try:
+        await _run(worker, server)
+    finally:
+        watch.cancel()
 
 
 async def _run(worker: Worker, server: "Server") -> None:
