@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterable
 
 from odradek_runtime.acquisition import Acquired
 from odradek_runtime.errors import WorkerError
@@ -53,7 +52,9 @@ class ConcurrentOwner:
         self._waiting: deque[tuple[str, RawRecord]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._tails: dict[str, asyncio.Task[None]] = {}
-        self._finished: list[tuple[str, int, Outputs]] = []
+        self._finished: list[tuple[str, int]] = []
+        self._outputs: Outputs = []
+        self._committing: list[asyncio.Future[None]] = []
         self._failure: BaseException | None = None
         self._wake = asyncio.Event()
         self._draining = False
@@ -74,6 +75,16 @@ class ConcurrentOwner:
 
     def control(self, event: Event) -> None:
         self._handler.control(event)
+
+    async def commit(self, outputs: Outputs) -> None:
+        """`HandlerContext.commit`. In order with all other outputs: of a compacted topic's key the last one counts."""
+        if self._closing:
+            raise asyncio.CancelledError("the owner is closed")
+        committed = asyncio.get_running_loop().create_future()
+        self._outputs.extend(outputs)
+        self._committing.append(committed)
+        self._wake.set()
+        await committed
 
     async def run(self) -> None:
         while not (self._draining and not self._tasks):
@@ -105,8 +116,8 @@ class ConcurrentOwner:
 
     def _cancel(self) -> None:
         self._closing = True
-        for task in self._tasks:
-            task.cancel()
+        for waiting in (*self._tasks, *self._committing):
+            waiting.cancel()
 
     def commits(self) -> int:
         return self._committer.commits
@@ -159,7 +170,8 @@ class ConcurrentOwner:
         self._finish(record, outputs)
 
     def _finish(self, record: Record, outputs: Outputs) -> None:
-        self._finished.append((record.topic, record.offset, outputs))
+        self._finished.append((record.topic, record.offset))
+        self._outputs.extend(outputs)
         self._wake.set()
 
     def _ended(self, task: "asyncio.Task[None]", key: str | None) -> None:
@@ -197,18 +209,28 @@ class ConcurrentOwner:
     async def _commit(self) -> bool:
         """Commit what has finished. Only then it leaves the window: until now a restart would have repeated it."""
         finished, self._finished = self._finished, []
+        outputs, self._outputs = self._outputs, []
+        committing = len(self._committing)
         self._last_records = len(finished)
-        for topic, offset, _outputs in finished:
+        for topic, offset in finished:
             self._windows[topic].finish(offset)
         commits = {topic: window.commit() for topic, window in self._windows.items()}
         changed = {topic: commit for topic, commit in commits.items() if commit != self._committed[topic]}
-        if not finished and not self._idle_commit_due(changed):
+        if not finished and not committing and not self._idle_commit_due(changed):
             return False
-        await self._committer.commit(_flatten(outputs for _topic, _offset, outputs in finished), changed)
+        await self._committer.commit(outputs, changed)
         self._committed.update(changed)
+        self._tell_committed(committing)
         for topic in self._windows:
-            self._metrics.records_in.labels(topic).inc(sum(t == topic for t, _o, _x in finished))
+            self._metrics.records_in.labels(topic).inc(sum(t == topic for t, _o in finished))
         return True
+
+    def _tell_committed(self, count: int) -> None:
+        """The first `count` of those who wait for a commit may go on, unless they have given up."""
+        for committed in self._committing[:count]:
+            if not committed.done():
+                committed.set_result(None)
+        del self._committing[:count]
 
     def _idle_commit_due(self, changed: dict[str, tuple[int, str]]) -> bool:
         """Whether only markers were passed: with work in flight the next commit of results carries the position."""
@@ -223,7 +245,3 @@ class ConcurrentOwner:
             if position is not None and not self._waiting and not window.in_flight:
                 window.pass_over(position)
                 self._next[topic] = max(self._next[topic], position)
-
-
-def _flatten(parts: Iterable[Outputs]) -> Outputs:
-    return [output for outputs in parts for output in outputs]

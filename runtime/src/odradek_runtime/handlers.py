@@ -5,7 +5,7 @@ of the same rollout, where the processor is `ordered`), and commits the outputs 
 whose outputs were not committed. When a commit fails the handler is closed and a new one is created and restored.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,10 +38,16 @@ class Handler(Protocol):
 
 @dataclass(frozen=True)
 class HandlerContext:
-    """What a new handler is told."""
+    """What a new handler is told, and what it may ask for.
+
+    `commit`: commit outputs in the middle of `handle`, apart from those that it will return; the record stays
+    unfinished. It returns when their transaction is committed, a cycle later. If the owner is fenced, loses its number
+    or is closed before that, it is cancelled and never returns: whether they were committed the next owner finds out.
+    """
 
     partition: int
     partitions: int
+    commit: Callable[[Outputs], Awaitable[None]]
 
 
 @dataclass(frozen=True)

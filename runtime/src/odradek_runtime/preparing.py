@@ -11,6 +11,7 @@ from odradek_runtime.handlers import ConcurrentProcessor, HandlerContext
 from odradek_runtime.intake import Intake
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.owners import Owner
+from odradek_runtime.records import Outputs
 from odradek_runtime.restoring import Restore, restore_fold, restore_handler
 from odradek_runtime.settings import WorkerSettings
 from odradek_runtime.stateful import StatefulOwner
@@ -69,11 +70,19 @@ def _prepare_handler(
     settings: WorkerSettings,
     metrics: Metrics,
 ) -> Prepared:
-    handler = processor.create(HandlerContext(number, settings.partitions))
+    owner: ConcurrentOwner | None = None
+
+    async def commit(outputs: Outputs) -> None:
+        assert owner is not None, "it is the owner who asks a handler to work"
+        await owner.commit(outputs)
+
+    handler = processor.create(HandlerContext(number, settings.partitions, commit))
 
     def build(acquired: Acquired) -> Owner:
-        return ConcurrentOwner(
+        nonlocal owner
+        owner = ConcurrentOwner(
             number, processor, handler, acquired, intake, flow, metrics, settings.drain_timeout_seconds
         )
+        return owner
 
     return Prepared(restore_handler(handler, processor.changelog, intake), build, handler.close)
