@@ -20,6 +20,7 @@ class Needs:
     public_key: bool = False
     private_key: bool = False
     models: bool = False
+    flights: bool = False
 
     @property
     def command(self) -> str:
@@ -29,7 +30,7 @@ class Needs:
 SERVICES = (
     Needs("task-producer", public_key=True),
     Needs("agent-worker"),
-    Needs("env-worker", private_key=True),
+    Needs("env-worker", private_key=True, flights=True),
     Needs("verifier-worker", private_key=True),
     Needs("model-gateway", models=True),
 )

@@ -77,6 +77,8 @@ class Stack:
             env["ODRADEK_SEALING_PUBLIC_KEY_FILE"] = str(keys.public)
         if needs.private_key:
             env["ODRADEK_SEALING_PRIVATE_KEY_FILE"] = str(keys.private)
+        if needs.flights:
+            env["ODRADEK_FLIGHTS_FILE"] = str(self.settings.folder / "flights" / needs.name)
         if needs.models:
             env["ODRADEK_MODELS"] = json.dumps({name: up.model_dump() for name, up in self.models.items()})
         return env

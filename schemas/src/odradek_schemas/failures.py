@@ -31,6 +31,7 @@ class FailureKind(StrEnum):
     SESSION_DEADLINE = "session_deadline"
     SESSION_LOST = "session_lost"
     ENVIRONMENT_ERROR = "environment_error"
+    ENVIRONMENT_KILLED = "environment_killed"
     UNKNOWN_ENVIRONMENT = "unknown_environment"
     UNKNOWN_HARNESS = "unknown_harness"
     HARNESS_ERROR = "harness_error"

@@ -1,8 +1,10 @@
 """The env-worker's handler: actions in; observations, changelog and tombstones out."""
 
 import json
+import shutil
 import threading
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from odradek.plugins import load_environment
 from odradek.sessions import SessionAction, Sessions
 from odradek.tools import tool
 from odradek_env_worker.app import create_processor
+from odradek_env_worker.flights import MOST_DEATHS, Flights
 from odradek_env_worker.host import SessionHost
 from odradek_env_worker.settings import EnvSettings
 from odradek_env_worker.threads import ToolThreads
@@ -69,6 +72,19 @@ class Lamp(Environment):
         return Reward(reward=0.0)
 
 
+class Watched(Lamp):
+    """A lamp with a tool that asks how often its call was at work when the worker died, were it to die now."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @tool
+    def look(self, state: Lamp.State) -> str:
+        """Look at the note."""
+        copy = shutil.copy(self._path, self._path.with_name("copy"))
+        return str(Flights(copy).deaths(f"{SESSION}/1"))
+
+
 def _give_up() -> None:
     raise AssertionError("gave up without a reason")
 
@@ -79,7 +95,7 @@ def host() -> SessionHost:
 
 
 def _host() -> SessionHost:
-    return SessionHost(Sessions(lambda _: Lamp()), ToolThreads(2, 1, _give_up), lambda: NOW)
+    return SessionHost(Sessions(lambda _: Lamp()), ToolThreads(2, 1, _give_up), Flights(None), lambda: NOW)
 
 
 def _opening(asked: datetime = NOW, seconds: float = 10.0) -> SessionRequested:
@@ -267,8 +283,37 @@ def test_the_worker_handles_a_rollout_s_actions_in_order_and_keeps_sessions(
 )
 async def test_the_built_in_environments_play(name: str) -> None:
     environment = load_environment(name)
-    host = SessionHost(Sessions(), ToolThreads(2, 1, _give_up), lambda: NOW)
+    host = SessionHost(Sessions(), ToolThreads(2, 1, _give_up), Flights(None), lambda: NOW)
     row = environment.split(json.loads(environment.examples().read_text().splitlines()[0]))
     opening = _opening().model_copy(update={"environment": name, "task": row.task, "tools": row.tools})
     assert isinstance(_reply(await _tell(host, opening)), SessionReady)
     assert isinstance(_reply(await _tell(host, _closing())), SessionClosed)
+
+
+async def test_an_action_that_ended_its_worker_again_and_again_is_not_begun(tmp_path: Path) -> None:
+    """Neither the tool nor the world's own code; the session lives on as it was."""
+    path = tmp_path / "flights"
+    path.write_text(f"{MOST_DEATHS} {SESSION}/2\n{MOST_DEATHS} {SESSION}/close\n")
+    host = SessionHost(Sessions(lambda _: Lamp()), ToolThreads(2, 1, _give_up), Flights(path), lambda: NOW)
+    await _tell(host, _opening())
+    await _tell(host, _switching(1))
+    refused = await _tell(host, _switching(2))
+    failed = _reply(refused)
+    assert isinstance(failed, ToolCallFailed)
+    assert (failed.failure.kind, failed.failure.stage) == (FailureKind.ENVIRONMENT_KILLED, Stage.TOOL)
+    assert _remembered(await _tell(host, _switching(3))).state == {"switched": 2}
+    closed = await _tell(host, _closing())
+    assert isinstance(_reply(closed), SessionFailed)
+    assert isinstance(closed[1], Tombstone)
+
+
+async def test_an_action_at_work_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "flights"
+    host = SessionHost(
+        Sessions(lambda _: Watched(path)), ToolThreads(2, 1, _give_up), Flights(path), lambda: NOW
+    )
+    await _tell(host, _opening())
+    completed = _reply(await _tell(host, _switching(name="look")))
+    assert isinstance(completed, ToolCallCompleted)
+    assert completed.content == "1"
+    assert Flights(path).deaths(f"{SESSION}/1") == 0

@@ -4,6 +4,7 @@ import os
 import sys
 
 from odradek.sessions import Sessions
+from odradek_env_worker.flights import Flights
 from odradek_env_worker.host import SessionHost
 from odradek_env_worker.settings import EnvSettings
 from odradek_env_worker.threads import ToolThreads
@@ -21,12 +22,13 @@ def create_processor(settings: EnvSettings) -> ConcurrentProcessor:
     keys = SealingKeys()
     open_answer = Opener.from_file(keys.private_key_file).open if keys.private_key_file else None
     seal = Sealer.from_file(keys.public_key_file).seal if keys.public_key_file else None
-    threads = ToolThreads(settings.tool_threads, settings.lost_threads, _give_up)
+    flights = Flights(settings.flights_file)
+    threads = ToolThreads(settings.tool_threads, settings.lost_threads, lambda: _give_up(flights))
     watchdog = Watchdog(settings.stall_seconds)
 
     def create(context: HandlerContext) -> SessionHost:
         watchdog.start()
-        return SessionHost(Sessions(open_answer=open_answer, seal=seal), threads)
+        return SessionHost(Sessions(open_answer=open_answer, seal=seal), threads, flights)
 
     return ConcurrentProcessor(
         name=ENV,
@@ -37,8 +39,10 @@ def create_processor(settings: EnvSettings) -> ConcurrentProcessor:
     )
 
 
-def _give_up() -> None:
-    """Stuck threads can only be ended with their process. What was in flight is handed out again after the restart."""
+def _give_up(flights: Flights) -> None:
+    """Stuck threads can only be ended with their process. What was in flight is handed out again after the restart;
+    it is not to blame: those who are have had their answer."""
+    flights.forgive()
     os._exit(LOST_THREADS_EXIT)
 
 
@@ -46,6 +50,6 @@ def main() -> None:
     try:
         settings = EnvSettings()
         processor = create_processor(settings)
-    except (SealError, ValueError) as error:
+    except (SealError, ValueError, OSError) as error:
         sys.exit(f"odradek-env-worker: {error}")
     run_service(processor, settings)

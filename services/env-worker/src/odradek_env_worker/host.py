@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from odradek.sessions import Outcome, SessionAction, Sessions, overdue
+from odradek.sessions import Outcome, SessionAction, Sessions, fault, overdue
 from odradek.threads import running_in
+from odradek_env_worker.flights import MOST_DEATHS, Flights
 from odradek_env_worker.rejects import rejected
 from odradek_env_worker.threads import ToolThreads
 from odradek_runtime.faults import reach
@@ -18,15 +19,23 @@ from odradek_schemas.events import (
     ToolCallRequested,
 )
 from odradek_schemas.events.base import now
+from odradek_schemas.failures import Failure, FailureKind
 from odradek_schemas.topics import OBSERVATIONS, SESSIONS
 
 
 class SessionHost:
     """A `Handler`. The actions of a rollout must come one after another."""
 
-    def __init__(self, sessions: Sessions, threads: ToolThreads, clock: Callable[[], datetime] = now) -> None:
+    def __init__(
+        self,
+        sessions: Sessions,
+        threads: ToolThreads,
+        flights: Flights,
+        clock: Callable[[], datetime] = now,
+    ) -> None:
         self._sessions = sessions
         self._threads = threads
+        self._flights = flights
         self._clock = clock
 
     def restore(self, key: str, event: Event | None) -> None:
@@ -37,8 +46,12 @@ class SessionHost:
 
     async def handle(self, event: Event, record: Record) -> Outputs:
         assert isinstance(event, SessionRequested | ToolCallRequested | SessionCloseRequested), event.type
-        with running_in(self._threads.run):
-            outcome = await self._answer(event)
+        deaths = self._flights.deaths(event.id)
+        if deaths >= MOST_DEATHS:
+            return _outputs(event, self._sessions.fail(event, _killing(event, deaths)))
+        async with self._flights.note(event.id):
+            with running_in(self._threads.run):
+                outcome = await self._answer(event)
         if isinstance(event, ToolCallRequested):
             reach("tool.done")
         return _outputs(event, outcome)
@@ -68,6 +81,11 @@ class SessionHost:
 
     async def close(self) -> None:
         """Sessions live in the changelog; there is nothing else to put away."""
+
+
+def _killing(action: SessionAction, deaths: int) -> Failure:
+    message = f"its worker died {deaths} times while it was at work on this: it is not begun again"
+    return fault(action, FailureKind.ENVIRONMENT_KILLED, message)
 
 
 def _outputs(action: SessionAction, outcome: Outcome) -> Outputs:

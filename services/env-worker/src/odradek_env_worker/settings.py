@@ -1,5 +1,7 @@
 """Settings of the env-worker."""
 
+from pathlib import Path
+
 from pydantic import Field
 
 from odradek_runtime.settings import WorkerSettings
@@ -15,6 +17,11 @@ class EnvSettings(WorkerSettings):
         default=16,
         ge=1,
         description="When so many threads are stuck past their deadline, the worker ends itself.",
+    )
+    flights_file: Path | None = Field(
+        default=None,
+        description="Where the actions at work are noted, on a disk that outlives the process, so that one which ends "
+        "its worker is not begun for ever. None: nowhere.",
     )
     stall_seconds: float = Field(
         default=30.0, gt=0, description="An event loop that stands still for so long ends the worker."

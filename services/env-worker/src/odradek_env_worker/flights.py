@@ -1,0 +1,121 @@
+"""What was at work when this worker died, so that an action which ends its worker is not begun for ever.
+
+Tools run in the worker's own process, and some end it: a crash in native code, `os._exit`, memory that runs out. The
+log can't tell which action it was, for nothing was committed. So each action is noted in a file when it begins and
+when it ends: a write into the kernel's memory, which survives the process. One that was at work at two deaths runs
+with no other such beside it; at three, it did it.
+
+The file is a hint and not the truth: without it, an action that ends its worker is begun again until its time is up.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
+from typing import BinaryIO
+
+import structlog
+
+ALONE_AFTER = 2
+"""Deaths after which an action waits until no other suspect is at work."""
+MOST_DEATHS = 3
+"""Deaths after which it is not begun again."""
+MOST_SUSPECTS = 4096
+REWRITE_BYTES = 1 << 20
+
+log = structlog.get_logger()
+
+
+class Flights:
+    """The actions at work in this process; `path` None: nothing is noted, and nobody is suspected."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._deaths: dict[str, int] = {}
+        self._at_work: set[str] = set()
+        self._turn = asyncio.Lock()
+        self._file: BinaryIO | None = None
+        self._written = 0
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._deaths = _read(path)
+            self._rewrite(path)
+
+    def deaths(self, action_id: str) -> int:
+        """How often the worker died while it was at work on this."""
+        return self._deaths.get(action_id, 0)
+
+    @asynccontextmanager
+    async def note(self, action_id: str) -> AsyncIterator[None]:
+        """Around the work on an action. A suspect waits for its turn first."""
+        async with self._turn if self.deaths(action_id) >= ALONE_AFTER else nullcontext():
+            self._begin(action_id)
+            try:
+                yield
+            finally:
+                self._end(action_id)
+
+    def forgive(self) -> None:
+        """Nothing that is at work now is to blame for what comes."""
+        for action_id in list(self._at_work):
+            self._end(action_id)
+
+    def _begin(self, action_id: str) -> None:
+        self._at_work.add(action_id)
+        self._write("+", action_id)
+
+    def _end(self, action_id: str) -> None:
+        self._at_work.discard(action_id)
+        self._deaths.pop(action_id, None)
+        self._write("-", action_id)
+        if self._written > REWRITE_BYTES and self._path is not None:
+            self._rewrite(self._path)
+
+    def _write(self, mark: str, action_id: str) -> None:
+        if self._file is None:
+            return
+        try:
+            self._written += self._file.write(f"{mark} {action_id}\n".encode())
+        except OSError as error:
+            self._give_up(error)
+
+    def _rewrite(self, path: Path) -> None:
+        """Only what still counts."""
+        lines = [f"{deaths} {action_id}\n" for action_id, deaths in self._deaths.items()]
+        lines += [f"+ {action_id}\n" for action_id in self._at_work]
+        partial = path.with_name(f"{path.name}.partial")
+        try:
+            partial.write_text("".join(lines))
+            os.replace(partial, path)
+            if self._file is not None:
+                self._file.close()
+            self._file = path.open("ab", buffering=0)
+        except OSError as error:
+            self._give_up(error)
+        self._written = 0
+
+    def _give_up(self, error: OSError) -> None:
+        """Work goes on without the hint: what the disk can't hold must not fail a tool."""
+        log.warning("actions are not noted any more", path=str(self._path), reason=str(error))
+        if self._file is not None:
+            self._file.close()
+        self._file = None
+
+
+def _read(path: Path) -> dict[str, int]:
+    """The deaths of each action, the last one counted in: what was at work is what has no end."""
+    deaths: dict[str, int] = {}
+    at_work: dict[str, None] = {}
+    for line in path.read_text(errors="replace").splitlines() if path.exists() else ():
+        mark, _, action_id = line.partition(" ")
+        if mark == "+":
+            at_work[action_id] = None
+        elif mark == "-":
+            at_work.pop(action_id, None)
+            deaths.pop(action_id, None)
+        elif mark.isdecimal():
+            deaths[action_id] = int(mark)
+    for action_id in at_work:
+        deaths[action_id] = deaths.pop(action_id, 0) + 1
+    return dict(list(deaths.items())[-MOST_SUSPECTS:])

@@ -1,0 +1,120 @@
+"""Which action is blamed for the deaths of its worker."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from odradek_env_worker.flights import ALONE_AFTER, MOST_DEATHS, Flights
+
+
+async def fly(flights: Flights, action: str) -> None:
+    async with flights.note(action):
+        pass
+
+
+def die(path: Path, *actions: str) -> None:
+    """A worker that begins `actions` and is killed while it is at work on them."""
+    program = f"""
+import asyncio, os, signal
+from pathlib import Path
+from odradek_env_worker.flights import Flights
+
+async def main():
+    flights = Flights(Path({str(path)!r}))
+    for action in {actions!r}:
+        await flights.note(action).__aenter__()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_what_was_at_work_at_a_kill_is_known_to_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "flights"
+    die(path, "a", "b")
+    die(path, "b")
+    flights = Flights(path)
+    assert [flights.deaths(action) for action in "abc"] == [1, 2, 0]
+
+
+async def test_what_ended_is_not_suspected(tmp_path: Path) -> None:
+    path = tmp_path / "flights"
+    flights = Flights(path)
+    await fly(flights, "a")
+    with pytest.raises(ValueError, match="tool"):
+        async with flights.note("b"):
+            raise ValueError("tool")
+    assert [Flights(path).deaths(action) for action in "ab"] == [0, 0]
+
+
+async def test_one_that_comes_to_its_end_is_cleared(tmp_path: Path) -> None:
+    path = tmp_path / "flights"
+    die(path, "a")
+    flights = Flights(path)
+    await fly(flights, "a")
+    assert flights.deaths("a") == Flights(path).deaths("a") == 0
+
+
+async def test_suspects_run_one_at_a_time_beside_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "flights"
+    for _ in range(ALONE_AFTER):
+        die(path, "a", "b")
+    flights = Flights(path)
+    async with flights.note("a"):
+        other = asyncio.create_task(fly(flights, "b"))
+        async with asyncio.timeout(5):
+            await fly(flights, "innocent")
+        assert not other.done()
+    async with asyncio.timeout(5):
+        await other
+
+
+def test_the_deaths_of_one_that_waits_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "flights"
+    for _ in range(ALONE_AFTER):
+        die(path, "a", "b")
+    die(path, "a")
+    flights = Flights(path)
+    assert flights.deaths("a") == MOST_DEATHS
+    assert flights.deaths("b") == ALONE_AFTER
+
+
+async def test_forgiven(tmp_path: Path) -> None:
+    path = tmp_path / "flights"
+    flights = Flights(path)
+    async with flights.note("a"):
+        flights.forgive()
+        assert Flights(path).deaths("a") == 0
+
+
+async def test_the_file_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("odradek_env_worker.flights.REWRITE_BYTES", 1000)
+    path = tmp_path / "flights"
+    flights = Flights(path)
+    async with flights.note("long"):
+        for number in range(200):
+            await fly(flights, f"a/{number}")
+        assert path.stat().st_size < 2000
+        assert Flights(path).deaths("long") == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+async def test_a_full_disk_fails_no_action(tmp_path: Path) -> None:
+    path = tmp_path / "flights"
+    flights = Flights(path)
+    flights._file = open("/dev/full", "ab", buffering=0)  # noqa: ASYNC230, SIM115
+    await fly(flights, "a")
+    await fly(flights, "b")
+
+
+async def test_without_a_file_nobody_is_suspected() -> None:
+    flights = Flights(None)
+    await fly(flights, "a")
+    assert flights.deaths("a") == 0
