@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import TopicPartition
 
+from odradek_runtime.leaving import stopped
 from odradek_runtime.records import RawRecord
 
 
@@ -16,9 +19,7 @@ async def log_bounds(
 
     Read uncommitted: the end as the broker has it, beyond any transaction that is still open.
     """
-    async with AIOKafkaConsumer(
-        bootstrap_servers=bootstrap, group_id=None, isolation_level="read_uncommitted"
-    ) as consumer:
+    async with _reading(bootstrap, isolation_level="read_uncommitted") as consumer:
         starts = await consumer.beginning_offsets(partitions)
         ends = await consumer.end_offsets(partitions)
     return {partition: (starts[partition], ends[partition]) for partition in partitions}
@@ -34,9 +35,8 @@ async def read_log(
     """
     if start >= end:
         return
-    async with AIOKafkaConsumer(
-        bootstrap_servers=bootstrap,
-        group_id=None,
+    async with _reading(
+        bootstrap,
         isolation_level="read_committed",
         auto_offset_reset="none",
         enable_auto_commit=False,
@@ -50,3 +50,14 @@ async def read_log(
             if records:
                 yield records
             await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def _reading(bootstrap: str, **settings: Any) -> AsyncIterator[AIOKafkaConsumer]:
+    """A consumer in no group; aiokafka's own context manager may hide an error by one of its own."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=None, **settings)
+    try:
+        await consumer.start()
+        yield consumer
+    finally:
+        await stopped(consumer)

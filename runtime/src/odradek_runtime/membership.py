@@ -15,16 +15,12 @@ from aiokafka.structs import TopicPartition
 
 from odradek_runtime import tuning
 from odradek_runtime.assignor import NumberAssignor
-from odradek_runtime.logs import get_logger
+from odradek_runtime.leaving import stopped
 from odradek_runtime.names import Names
 from odradek_runtime.records import RawRecord
 from odradek_runtime.settings import WorkerSettings
 
-STOP_SECONDS = 10.0
-"""Deadline of taking leave of a broker that may not answer."""
 LOOK_SECONDS = 2.0
-
-log = get_logger(__name__)
 
 
 class Assigned(Protocol):
@@ -85,11 +81,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         if coordinator is not None and not rejoining and hasattr(coordinator, "_group_instance_id"):
             # aiokafka sends no LeaveGroup for static members: the partitions would wait for the session timeout.
             coordinator._group_instance_id = None
-        try:
-            async with asyncio.timeout(STOP_SECONDS):
-                await self._consumer.stop()
-        except TimeoutError:
-            log.warning("the broker did not answer when this member left", seconds=STOP_SECONDS)
+        await stopped(self._consumer)
 
     async def poll(self, timeout_seconds: float) -> int:
         """Fetch once and deliver what came, or wait `timeout_seconds` for it; returns how many records came."""

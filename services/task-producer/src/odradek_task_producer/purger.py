@@ -7,6 +7,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from aiokafka.structs import TopicPartition
 
+from odradek_runtime.leaving import stopped
 from odradek_runtime.logs import get_logger
 from odradek_runtime.names import Names
 from odradek_runtime.positions import Position, parse_position
@@ -51,7 +52,7 @@ class Purger:
                 await reader.start()
                 return await self._purge(admin, reader)
         finally:
-            await reader.stop()
+            await stopped(reader)
             await admin.close()
 
     async def _run(self) -> None:
