@@ -1,0 +1,88 @@
+"""Play the whole matrix, or some of it: `python -m tests.chaos [--only PATTERN] [--seed N]`.
+
+Writes `tests/chaos/results.jsonl` and the table of `docs/reliability.md`. Ends with status 1 when a scenario did not
+end as it must; the logs of its stack are kept then.
+"""
+
+import argparse
+import asyncio
+import shutil
+import sys
+import tempfile
+import time
+from fnmatch import fnmatch
+from itertools import groupby
+from pathlib import Path
+
+from tests.chaos import matrix, results
+from tests.chaos.arena import built
+from tests.chaos.results import Result
+from tests.chaos.runner import play
+from tests.chaos.scenario import Ground, Scenario
+
+
+async def play_all(scenarios: list[Scenario], seed: int, folder: Path, keep: bool) -> list[Result]:
+    """Play them, those with equal grounds on one stack; a stack that a scenario has ruined is replaced."""
+    played: list[Result] = []
+    for ground, group in groupby(sorted(scenarios, key=lambda s: s.ground.name), key=lambda s: s.ground):
+        left = list(group)
+        while left:
+            played += await _play_on(ground, left, seed, folder / f"{ground.name}-{len(played)}", keep)
+    return played
+
+
+async def _play_on(ground: Ground, left: list[Scenario], seed: int, folder: Path, keep: bool) -> list[Result]:
+    """Play from the front of `left`, taking what is done, until one goes wrong or none is left."""
+    played: list[Result] = []
+    async with built(ground, folder) as arena:
+        while left:
+            started = time.monotonic()
+            result = await play(left.pop(0), arena, seed)
+            tell(result, time.monotonic() - started)
+            played.append(result)
+            if not result.ok:
+                break
+    if all(result.ok for result in played) and not keep:
+        shutil.rmtree(folder)
+    else:
+        print(f"    logs: {folder}", flush=True)
+    return played
+
+
+def tell(result: Result, seconds: float) -> None:
+    """One line for a person."""
+    back = "" if result.seconds is None else f"progress after {result.seconds} s, "
+    mark = "ok  " if result.ok else "FAIL"
+    again = f"{result.in_flight_again} in flight made again"
+    notes = f": {'; '.join(result.notes)}" if result.notes else ""
+    print(f"{mark} {result.scenario}: {back}{again} ({seconds:.0f} s){notes}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", default="*", help="scenarios whose names fit this pattern, such as 'agent-worker/*'"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="chooses the moments within their bounds")
+    parser.add_argument(
+        "--keep", type=Path, help="keep all logs, in this folder; else those of failures, in a temporary one"
+    )
+    parser.add_argument(
+        "--dry", action="store_true", help="leave the committed results and the document alone"
+    )
+    given = parser.parse_args()
+    scenarios = [scenario for scenario in matrix.SCENARIOS if fnmatch(scenario.name, given.only)]
+    folder = given.keep or Path(tempfile.mkdtemp(prefix="odradek-chaos-"))
+    played = asyncio.run(play_all(scenarios, given.seed, folder, given.keep is not None))
+    if not given.dry:
+        results.write(played, [scenario.name for scenario in matrix.SCENARIOS])
+        matrix.write()
+    failed = [result.scenario for result in played if not result.ok]
+    print(f"{len(played) - len(failed)} of {len(played)} scenarios ended as they must (seed {given.seed})")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
