@@ -57,7 +57,10 @@ class ModelStep(Model):
 
 
 class ToolStep(Model):
-    """One answered tool call; its observation is `messages[message]` of the trajectory."""
+    """One answered tool call; its observation is `messages[message]` of the trajectory.
+
+    `interrupted`: it was cut short, and nobody knows whether it took effect outside the session.
+    """
 
     kind: Literal["tool"] = "tool"
     call_id: str
@@ -66,6 +69,7 @@ class ToolStep(Model):
     name: str
     is_error: bool = False
     latency_ms: float
+    interrupted: bool = False
 
 
 Step = Annotated[ModelStep | ToolStep, Field(discriminator="kind")]

@@ -52,7 +52,11 @@ class SessionReady(SessionEvent):
 
 
 class ToolCallCompleted(SessionEvent):
-    """What the model gets to read. `is_error`: the call was bad (unknown tool, bad arguments, the tool refused)."""
+    """What the model gets to read. `is_error`: the call was bad (unknown tool, bad arguments, the tool refused).
+
+    `interrupted`: the call was begun, its worker was lost, and it is not run again. Whether it had its effect outside
+    the session is not known; the session's state is as before the call. It is an error as well.
+    """
 
     type: Literal["ToolCallCompleted"] = "ToolCallCompleted"
     call_id: str
@@ -60,6 +64,7 @@ class ToolCallCompleted(SessionEvent):
     is_error: bool = False
     done: bool = Field(default=False, description="The environment says that the episode is over.")
     latency_ms: float = 0.0
+    interrupted: bool = False
 
 
 class ToolCallFailed(SessionEvent):
@@ -88,6 +93,7 @@ class SessionStateChanged(SessionEvent):
     """The env-worker's changelog: the session's state, and the answers of its last turn.
 
     `answered` holds the last turn's observations by call id: a repeated action is answered, not applied twice.
+    `started` holds the ids of the last turn's calls that were begun, must not be begun twice, and have no answer here.
     A tombstone follows when the session is closed.
     """
 
@@ -96,6 +102,7 @@ class SessionStateChanged(SessionEvent):
     state: JsonObject
     turn: int = 0
     answered: dict[str, ToolCallCompleted] = Field(default_factory=dict)
+    started: list[str] = Field(default_factory=list)
 
     @property
     def key(self) -> str:

@@ -139,6 +139,7 @@ class Attempt:
                 name=calls[call_id].function.name,
                 is_error=event.is_error,
                 latency_ms=event.latency_ms,
+                interrupted=event.interrupted,
             )
             for call_id, event in answers.items()
         )
