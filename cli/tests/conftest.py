@@ -215,6 +215,12 @@ class World:
 
 
 @pytest.fixture
+def world_at() -> type[World]:
+    """A deployment of a broker that the test brings."""
+    return World
+
+
+@pytest.fixture
 def world(kafka: str, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     asyncio.run(apply_topics(kafka, prefix, PARTITIONS))
     monkeypatch.setenv("ODRADEK_BOOTSTRAP_SERVERS", kafka)

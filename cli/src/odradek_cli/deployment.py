@@ -25,6 +25,11 @@ class Deployment:
     models: tuple[str, ...] | None = None
 
     @property
+    def local(self) -> bool:
+        """Whether it is this machine's local stack."""
+        return self.models is not None
+
+    @property
     def names(self) -> Names:
         return Names(self.prefix)
 

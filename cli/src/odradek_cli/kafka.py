@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,8 +14,11 @@ from aiokafka.structs import ConsumerRecord, TopicPartition
 
 from odradek_cli.deployment import Deployment
 from odradek_cli.errors import CliError, Exit
+from odradek_cli.merging import merge
 from odradek_runtime.blobs import BlobDamaged, BlobNotFound, BlobStore, open_blob_store
+from odradek_runtime.leaving import stopped
 from odradek_runtime.partitioning import partition_of
+from odradek_runtime.records import RawRecord
 from odradek_schemas.codec import (
     BlobCorrupt,
     BlobMissing,
@@ -60,6 +63,16 @@ class Log:
         """Where the records of a run or a rollout are."""
         return partition_of(key, self.partitions)
 
+    async def bounds(self, parts: Iterable[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
+        """The first offset and the end of some partitions, by logical topic and number; open transactions count."""
+        places = {
+            TopicPartition(self.deployment.names.topic(name), number): (name, number)
+            for name, number in parts
+        }
+        starts = await self._marks.beginning_offsets(list(places))
+        ends = await self._marks.end_offsets(list(places))
+        return {part: (starts[place], ends[place]) for place, part in places.items()}
+
     async def scan(
         self,
         topic: Topic,
@@ -100,6 +113,29 @@ class Log:
                 for record in records
                 if (found := await self._read(topics[place], record, wanted))
             ]
+
+    async def merged(
+        self, topics: Sequence[Topic], partition: int, since: datetime | None = None
+    ) -> AsyncIterator[list[tuple[Topic, RawRecord]]]:
+        """All records of one partition number of `topics` up to their present ends, by time: see `merging`.
+
+        The ends of the first topic are taken before those of the others: what one of its records came from is there.
+        """
+        places = {self._partition(topic, partition): topic for topic in topics}
+        first, *others = places
+        await self._begin(list(places), since)
+        ends = await self._marks.end_offsets([first])
+        ends |= await self._marks.end_offsets(others)
+        async for records in merge(self._consumer, ends):
+            yield [(places[place], record) for place, record in records]
+
+    async def value(self, envelope: Envelope, value: bytes, place: RecordCoordinates) -> bytes:
+        """The record's value, from the blob store where it lies there.
+
+        Raises:
+            BlobMissing, BlobCorrupt: it is not there, or is another one.
+        """
+        return await self._value(envelope, value, place)
 
     async def _until_end(
         self, topic: Topic, partitions: Iterable[int], wanted: Wanted, since: datetime | None
@@ -170,7 +206,7 @@ async def open_log(deployment: Deployment) -> AsyncIterator[Log]:
         partitions = await _connected(consumer, marks, deployment)
         yield Log(deployment, partitions, consumer, marks, open_blob_store(deployment.blob_store))
     finally:
-        await asyncio.gather(consumer.stop(), marks.stop())
+        await stopped(consumer, marks)
 
 
 async def send(log: Log, topic: Topic, event: Event) -> None:
@@ -197,7 +233,7 @@ async def send(log: Log, topic: Topic, event: Event) -> None:
     except TimeoutError as error:
         raise _unreachable(log.deployment, f"did not acknowledge {event.type} in time") from error
     finally:
-        await producer.stop()
+        await stopped(producer)
 
 
 def _consumer(deployment: Deployment, isolation_level: str) -> AIOKafkaConsumer:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -10,6 +10,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.live import Live
 
+from odradek_cli.attendance import Absence, Attendance, attended
 from odradek_cli.errors import CliError, Exit
 from odradek_cli.kafka import Log
 from odradek_cli.progress import Pace, View
@@ -21,24 +22,30 @@ from odradek_schemas.topics import RUN_PROGRESS, RUNS
 
 SILENCE_SECONDS = 90.0
 GRACE_SECONDS = 120.0
+PATIENCE_SECONDS = 120.0
+"""Long enough for an autoscaler that starts its first worker."""
 PLAIN_EVERY_SECONDS = 2.0
 
 Show = Callable[[View | None, str], None]
 
 
-async def follow_run(log: Log, run: Run, show: Show, within: float | None = None) -> Run:
+async def follow_run(
+    log: Log, run: Run, show: Show, within: float | None = None, patience: float = PATIENCE_SECONDS
+) -> Run:
     """Show a run's progress until it ends (its last state when it has ended before), and return it as it ended.
 
     Raises:
-        CliError: it did not end by its own deadline (and two minutes), or within `within` seconds.
+        CliError: it did not end by its own deadline (and two minutes), or within `within` seconds; or somebody whom
+            it needs (Kafka, a kind of worker) was missing for `patience` seconds.
     """
     if run.finished:
-        show(Pace().view(run.finished), _note(run, 0.0))
+        show(Pace().view(run.finished), _note(run, 0.0, ()))
         return run
     seconds = within if within is not None else _left(run)
     try:
         async with asyncio.timeout(seconds):
-            return await _until_finished(log, run, show)
+            async with attended(log) as attendance:
+                return await _until_finished(log, run, show, attendance, patience)
     except TimeoutError as error:
         raise CliError(
             f"run {run.id} did not end within {seconds:.0f} s",
@@ -47,7 +54,7 @@ async def follow_run(log: Log, run: Run, show: Show, within: float | None = None
         ) from error
 
 
-async def _until_finished(log: Log, run: Run, show: Show) -> Run:
+async def _until_finished(log: Log, run: Run, show: Show, attendance: Attendance, patience: float) -> Run:
     def of_run(envelope: Envelope) -> bool:
         return tells_of_runs(envelope, run.id)
 
@@ -62,15 +69,27 @@ async def _until_finished(log: Log, run: Run, show: Show) -> Run:
             run = run.after(event)
             if isinstance(event, RunProgressed | RunFinished) and not late:
                 view, heard = pace.view(event), time.monotonic()
-        show(view, _note(run, time.monotonic() - heard))
+        show(view, _note(run, time.monotonic() - heard, attendance.absences))
         if run.finished:
             break
+        if attendance.longest() > patience:
+            raise _abandoned(run, attendance.absences, patience)
     return run
 
 
-def _note(run: Run, silent: float) -> str:
+def _abandoned(run: Run, absences: Sequence[Absence], patience: float) -> CliError:
+    return CliError(
+        f"run {run.id} can't go on for {patience:g} s: {'; '.join(map(str, absences))}",
+        Exit.NO_STACK,
+        f"start what is missing (`odradek status` shows it); nothing is lost: then `odradek watch {run.id}`",
+    )
+
+
+def _note(run: Run, silent: float, absences: Sequence[Absence]) -> str:
     if run.finished:
         return f"{run.finished.status}"
+    if absences:
+        return f"waiting: {'; '.join(map(str, absences))} (`odradek status`)"
     if silent > SILENCE_SECONDS:
         whole = silent // SILENCE_SECONDS * SILENCE_SECONDS
         return f"no news for {whole:.0f} s (`odradek status` shows whether all services are up)"

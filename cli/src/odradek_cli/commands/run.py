@@ -10,7 +10,7 @@ import typer
 from odradek.environment import Environment
 from odradek.plugins import load_environment, load_harness
 from odradek_cli.commands.options import Json
-from odradek_cli.commands.watch import Interrupt, OnInterrupt, watch_to_the_end
+from odradek_cli.commands.watch import Interrupt, OnInterrupt, Patience, watch_to_the_end
 from odradek_cli.datasets import Checked, check_rows, read_file
 from odradek_cli.deployment import Deployment, find_deployment
 from odradek_cli.errors import CliError, Exit
@@ -18,9 +18,14 @@ from odradek_cli.output import note, print_json, say
 from odradek_cli.render import bad_rows_text
 from odradek_cli.requests import request_run
 from odradek_cli.run_ids import new_run_id
+from odradek_cli.watching import PATIENCE_SECONDS
 from odradek_schemas.events import Dataset, RunRequested
 from odradek_schemas.messages import Sampling
 from odradek_schemas.rollouts import Limits
+
+MOST_SAMPLES = 10_000
+MOST_CONCURRENCY = 100_000
+"""A typing error beyond; no deployment keeps more rollouts in memory."""
 
 
 def register(app: typer.Typer) -> None:
@@ -34,8 +39,10 @@ def run(
         Path | None,
         typer.Option("--input", help="Tasks as JSONL; without it, the environment's own examples."),
     ] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Rollouts of each task.")] = 1,
-    concurrency: Annotated[int, typer.Option(min=1, help="Most unfinished rollouts at any time.")] = 64,
+    samples: Annotated[int, typer.Option(min=1, max=MOST_SAMPLES, help="Rollouts of each task.")] = 1,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=MOST_CONCURRENCY, help="Most unfinished rollouts at any time.")
+    ] = 64,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many tasks.")] = None,
     harness: Annotated[str | None, typer.Option(help="Another harness than the environment's.")] = None,
     temperature: Annotated[float | None, typer.Option(min=0, help="Sampling temperature.")] = None,
@@ -43,6 +50,7 @@ def run(
     max_turns: Annotated[int | None, typer.Option(min=1, help="Most model calls of one rollout.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the run: of its sessions and its sampling.")] = 0,
     detach: Annotated[bool, typer.Option("--detach", help="Return when the run is requested.")] = False,
+    patience: Patience = PATIENCE_SECONDS,
     on_interrupt: Interrupt = OnInterrupt.ASK,
     json: Json = False,
 ) -> None:
@@ -72,12 +80,12 @@ def run(
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
         limits=Limits() if max_turns is None else Limits(max_turns=max_turns),
     )
-    note(f"{run_id}: {checked.rows} tasks, {checked.rows * samples} rollouts of {environment} with {model}")
     _ask(deployment, request, checked.content)
+    note(f"{run_id}: {checked.rows} tasks, {checked.rows * samples} rollouts of {environment} with {model}")
     if detach:
         _tell_detached(run_id, json)
     else:
-        watch_to_the_end(deployment, run_id, on_interrupt, json)
+        watch_to_the_end(deployment, run_id, on_interrupt, json, patience=patience)
 
 
 def _checked(environment: Environment, path: Path, limit: int | None) -> Checked:

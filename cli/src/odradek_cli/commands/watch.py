@@ -16,7 +16,7 @@ from odradek_cli.render import summary_view, warn_unreadable
 from odradek_cli.requests import request_cancel
 from odradek_cli.runs import load_rewards, load_run
 from odradek_cli.summary import RunSummary, as_json, summarize_run
-from odradek_cli.watching import Screen, follow_run
+from odradek_cli.watching import PATIENCE_SECONDS, Screen, follow_run
 from odradek_schemas.events import RunStatus
 
 
@@ -35,6 +35,13 @@ Interrupt = Annotated[
     ),
 ]
 
+Patience = Annotated[
+    float,
+    typer.Option(
+        min=1, help="Seconds to wait while Kafka or a kind of worker that the run needs is missing."
+    ),
+]
+
 
 def register(app: typer.Typer) -> None:
     app.command()(watch)
@@ -45,21 +52,29 @@ def watch(
     timeout: Annotated[
         float | None, typer.Option(min=1, help="Seconds to watch for, at most; else the run's own deadline.")
     ] = None,
+    patience: Patience = PATIENCE_SECONDS,
     on_interrupt: Interrupt = OnInterrupt.ASK,
     json: Json = False,
 ) -> None:
     """Follow a run live until it ends, then print its results.
 
+    Says within seconds when Kafka or a kind of worker that the run needs is missing; exit code 3 when it stays so.
+
     Example: `odradek watch mcqa-1129-194512-x7`
     """
-    watch_to_the_end(find_deployment(), run_id, on_interrupt, json, timeout)
+    watch_to_the_end(find_deployment(), run_id, on_interrupt, json, timeout, patience)
 
 
 def watch_to_the_end(
-    deployment: Deployment, run_id: str, on_interrupt: OnInterrupt, json: bool, timeout: float | None = None
+    deployment: Deployment,
+    run_id: str,
+    on_interrupt: OnInterrupt,
+    json: bool,
+    timeout: float | None = None,
+    patience: float = PATIENCE_SECONDS,
 ) -> None:
     """Watch, act on Ctrl-C as asked, print the results, and exit by how the run ended."""
-    summary = _watched(deployment, run_id, on_interrupt, timeout)
+    summary = _watched(deployment, run_id, on_interrupt, timeout, patience)
     if json:
         print_json(as_json(summary))
     else:
@@ -75,12 +90,12 @@ def exit_code(summary: RunSummary) -> Exit:
 
 
 def _watched(
-    deployment: Deployment, run_id: str, on_interrupt: OnInterrupt, timeout: float | None
+    deployment: Deployment, run_id: str, on_interrupt: OnInterrupt, timeout: float | None, patience: float
 ) -> RunSummary:
     """The run's results once it ended, cancelled if so wished; detaching exits."""
     while True:
         try:
-            return asyncio.run(_watch(deployment, run_id, timeout))
+            return asyncio.run(_watch(deployment, run_id, timeout, patience))
         except KeyboardInterrupt:
             if _chosen(on_interrupt) is OnInterrupt.DETACH:
                 note(f"detached; {run_id} goes on: `odradek watch {run_id}`")
@@ -103,11 +118,11 @@ def _chosen(on_interrupt: OnInterrupt) -> OnInterrupt:
     return OnInterrupt.CANCEL if answer.strip().lower().startswith("c") else OnInterrupt.DETACH
 
 
-async def _watch(deployment: Deployment, run_id: str, timeout: float | None) -> RunSummary:
+async def _watch(deployment: Deployment, run_id: str, timeout: float | None, patience: float) -> RunSummary:
     async with open_log(deployment) as log:
         run = await load_run(log, run_id)
         with Screen(err(), run_id) as screen:
-            run = await follow_run(log, run, screen.show, timeout)
+            run = await follow_run(log, run, screen.show, timeout, patience)
         rewards = await load_rewards(log, run)
         warn_unreadable(err(), log.unreadable)
         return summarize_run(run, (found.event for found in rewards))

@@ -1,0 +1,128 @@
+"""What Kafka knows of the five kinds of worker: who is alive, what each owns, and how far each has read."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+from aiokafka.errors import CoordinatorLoadInProgressError, for_code
+from aiokafka.structs import TopicPartition
+
+from odradek_cli.deployment import Deployment
+from odradek_runtime.positions import Position, parse_position
+from odradek_schemas.topics import (
+    AGENT,
+    ENV,
+    GATEWAY,
+    MODEL_CALLS,
+    MODEL_RESULTS,
+    OBSERVATIONS,
+    PRODUCER,
+    REWARDS,
+    RUN_PROGRESS,
+    RUNS,
+    TASKS,
+    TOOL_ACTIONS,
+    TRAJECTORIES,
+    VERIFIER,
+    Topic,
+)
+
+ASK_SECONDS = 3.0
+"""Deadline of one question; a broker that is well answers in milliseconds."""
+
+INPUTS: dict[str, tuple[Topic, ...]] = {
+    PRODUCER: (RUNS, RUN_PROGRESS, REWARDS),
+    AGENT: (TASKS, MODEL_RESULTS, OBSERVATIONS),
+    ENV: (TOOL_ACTIONS,),
+    VERIFIER: (TRAJECTORIES,),
+    GATEWAY: (MODEL_CALLS,),
+}
+"""What each kind of worker reads and commits its position in."""
+
+Part = tuple[str, int]
+"""A topic's logical name, and a partition."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One worker that is in its group: its client id, its host, and the partition numbers that it owns."""
+
+    client: str
+    host: str
+    numbers: frozenset[int]
+
+
+class Groups:
+    """Asks about the consumer groups of a deployment."""
+
+    def __init__(self, admin: AIOKafkaAdminClient, deployment: Deployment) -> None:
+        self._admin = admin
+        self._names = deployment.names
+
+    async def members(self, worker: str) -> tuple[Member, ...]:
+        """The living workers of a kind; a dead one counts until its session has timed out.
+
+        Raises:
+            KafkaError, TimeoutError: no answer.
+        """
+        async with asyncio.timeout(ASK_SECONDS):
+            # One group a question: aiokafka reads an answer about several wrongly.
+            (answer,) = await self._admin.describe_consumer_groups([self._names.group(worker)])
+        ((code, _group, _state, _type, _protocol, members, *_),) = answer.groups
+        if code:
+            raise for_code(code)(f"group {self._names.group(worker)}")
+        return tuple(_member(*member) for member in members)
+
+    async def positions(self, worker: str, parts: Iterable[Part]) -> dict[Part, Position]:
+        """What the workers of a kind have committed; parts in which they have committed nothing are left out.
+
+        Raises:
+            KafkaError, TimeoutError: no answer, or one that leaves parts out: the coordinator is just starting.
+            PositionError: a committed position is not ours.
+        """
+        asked = {TopicPartition(self._names.topic(topic), number): (topic, number) for topic, number in parts}
+        async with asyncio.timeout(ASK_SECONDS):
+            found = await self._admin.list_consumer_group_offsets(
+                self._names.group(worker), partitions=list(asked)
+            )
+        if not found.keys() >= asked.keys():
+            raise CoordinatorLoadInProgressError(f"group {self._names.group(worker)} has no answer yet")
+        return {
+            asked[where]: parse_position(commit.offset, commit.metadata)
+            for where, commit in found.items()
+            if commit.offset >= 0
+        }
+
+
+@asynccontextmanager
+async def open_groups(deployment: Deployment) -> AsyncIterator[Groups]:
+    """Connect to a deployment for questions about its workers.
+
+    Raises:
+        KafkaError, TimeoutError: it does not answer.
+    """
+    admin = AIOKafkaAdminClient(
+        bootstrap_servers=deployment.bootstrap, request_timeout_ms=int(1000 * ASK_SECONDS)
+    )
+    try:
+        async with asyncio.timeout(ASK_SECONDS):
+            await admin.start()
+        yield Groups(admin, deployment)
+    finally:
+        await admin.close()
+
+
+def _member(_id: str, client: str, host: str, _metadata: bytes, assignment: bytes, *_: Any) -> Member:
+    return Member(client, host.removeprefix("/"), _numbers(assignment))
+
+
+def _numbers(assignment: bytes) -> frozenset[int]:
+    """The partition numbers of an assignment; none while the group is being balanced."""
+    if not assignment:
+        return frozenset()
+    topics = ConsumerProtocolMemberAssignment.decode(assignment).assignment
+    return frozenset(number for _topic, numbers in topics for number in numbers)
