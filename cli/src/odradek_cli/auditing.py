@@ -1,0 +1,122 @@
+"""Auditing runs of a deployment: their records, as a `read_committed` reader sees them, fed to the audit's fold."""
+
+import time
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from odradek.audit import AuditReport, LogRecord, Place, RunAudit
+from odradek_cli.deployment import Deployment
+from odradek_cli.errors import CliError, Exit
+from odradek_cli.kafka import Found, Log, open_log
+from odradek_runtime.records import RawRecord
+from odradek_schemas.codec import Envelope, RecordError, read_envelope
+from odradek_schemas.events import RecordCoordinates, RunFinished, RunRequested
+from odradek_schemas.topics import (
+    DEAD_LETTERS,
+    JOURNAL,
+    MODEL_CALLS,
+    MODEL_RESULTS,
+    OBSERVATIONS,
+    REWARDS,
+    RUNS,
+    TASKS,
+    TOOL_ACTIONS,
+    TRAJECTORIES,
+    Topic,
+)
+
+TOPICS = (
+    REWARDS,
+    TRAJECTORIES,
+    JOURNAL,
+    OBSERVATIONS,
+    MODEL_RESULTS,
+    TOOL_ACTIONS,
+    MODEL_CALLS,
+    TASKS,
+    DEAD_LETTERS,
+)
+"""All that tells of a run's rollouts. Rewards first: their causes are then sure to be in what is read of the others."""
+
+
+async def audit(bootstrap: str, prefix: str, run_id: str, blob_store: str) -> AuditReport:
+    """Audit one run up to the log's present end. `blob_store` is the URI of the deployment's.
+
+    Raises:
+        CliError: there is no such run, or Kafka does not answer.
+    """
+    (report,) = await audit_runs(bootstrap, prefix, [run_id], blob_store)
+    return report
+
+
+async def audit_runs(
+    bootstrap: str, prefix: str, run_ids: Sequence[str] | None, blob_store: str
+) -> list[AuditReport]:
+    """Audit several runs in one pass over the log; None: all that there are."""
+    async with open_log(Deployment(bootstrap, prefix, 0, blob_store)) as log:
+        return await audit_log(log, run_ids)
+
+
+async def audit_log(log: Log, run_ids: Sequence[str] | None) -> list[AuditReport]:
+    """The same for an open deployment.
+
+    Raises:
+        CliError: one of the runs is not there.
+    """
+    began = time.perf_counter()
+    found = await log.scan(RUNS)
+    audits = _audits(found, run_ids)
+    since = min((f.event.time for f in found if f.event.run_id in audits), default=None)
+    for partition in range(log.partitions):
+        await _take_partition(log, audits, partition, since)
+        for one in audits.values():
+            one.end_partition()
+    seconds = time.perf_counter() - began
+    return [one.report(seconds) for one in audits.values()]
+
+
+def _audits(found: Iterable[Found], run_ids: Sequence[str] | None) -> dict[str, RunAudit]:
+    requested: dict[str, RunRequested] = {}
+    finished: dict[str, list[tuple[Place, RunFinished]]] = {}
+    for one in found:
+        if isinstance(one.event, RunRequested):
+            requested.setdefault(one.event.run_id, one.event)
+        elif isinstance(one.event, RunFinished):
+            place = Place(RUNS.name, one.place.partition, one.place.offset)
+            finished.setdefault(one.event.run_id, []).append((place, one.event))
+    audits = {}
+    for run_id in requested if run_ids is None else run_ids:
+        if run_id not in requested:
+            raise CliError(f"no run {run_id!r} here", Exit.INVALID_INPUT, "`odradek runs` lists them")
+        audits[run_id] = RunAudit(requested[run_id], finished.get(run_id, ()))
+    return audits
+
+
+async def _take_partition(
+    log: Log, audits: dict[str, RunAudit], partition: int, since: datetime | None
+) -> None:
+    async for records in log.merged(TOPICS, partition, since):
+        for topic, raw in records:
+            place = RecordCoordinates(topic=topic.name, partition=raw.partition, offset=raw.offset)
+            try:
+                envelope = read_envelope(raw.headers, place)
+            except RecordError:
+                continue  # nobody's: it names no run
+            one = audits.get(envelope.run_id or "")
+            if one is not None:
+                one.take(await _record(log, topic, raw, envelope, place))
+
+
+async def _record(
+    log: Log, topic: Topic, raw: RawRecord, envelope: Envelope, place: RecordCoordinates
+) -> LogRecord:
+    value, problem = raw.value or b"", None
+    if envelope.dataref is not None:
+        try:
+            value = await log.value(envelope, value, place)
+        except RecordError as error:
+            problem = error.reason
+    where = Place(topic.name, raw.partition, raw.offset)
+    return LogRecord(
+        where, envelope.type, envelope.id, envelope.rollout_id or "", envelope.scoring, value, problem
+    )

@@ -1,0 +1,133 @@
+"""What the log tells of one rollout, reduced to what the audit compares."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from odradek.audit.digests import Digest, Messages
+from odradek.audit.records import Place
+
+Usage = tuple[int, int, int, int]
+"""Prompt, completion, cached and reasoning tokens."""
+
+
+class Task(NamedTuple):
+    """A `RolloutRequested`. `identity`: what a trajectory repeats; `world`: what a session is opened with."""
+
+    place: Place
+    digest: Digest
+    identity: Digest
+    world: Digest
+    messages: Messages
+    tools: Digest
+    own_tools: bool
+    session: bool
+
+
+class Request(NamedTuple):
+    """A request of any kind. `messages` of model calls, `call` of tool calls: (id, name, digest)."""
+
+    place: Place
+    type: str
+    raw: Digest
+    messages: Messages = ()
+    call: tuple[str, str, Digest] | None = None
+    turn: int = 0
+    world: Digest = 0
+    session_id: str = ""
+
+
+class Result(NamedTuple):
+    """A result on `model-results` or `observations`, about `subject`: a call or a session."""
+
+    place: Place
+    type: str
+    subject: str
+    digest: Digest
+    step: Digest = 0
+    message: Digest = 0
+    observation: Messages = ()
+    tools: Digest = 0
+    left: Digest = 0
+
+
+class Entry(NamedTuple):
+    """A `JournalAppended`. `subject` is what its input is about; `requests` are the ids of what it caused."""
+
+    place: Place
+    sequence: int
+    type: str
+    subject: str
+    digest: Digest
+    requests: tuple[str, ...]
+    source: Place | None
+    ended: str | None
+    usage: Usage | None
+    failure: str | None
+
+
+class Step(NamedTuple):
+    kind: str
+    call_id: str
+    turn: int
+    message: int
+    digest: Digest
+    name: str
+
+
+class Ending(NamedTuple):
+    """A `TrajectoryFinished`. `told`: what a reward repeats; `left`: evidence and final state.
+
+    `calls`: tool calls by the message that makes them, (id, digest) each; `observed`: observations by message, (id of
+    the call, digest of the content).
+    """
+
+    place: Place
+    identity: Digest
+    messages: Messages
+    prompt: int
+    steps: tuple[Step, ...]
+    calls: dict[int, tuple[tuple[str, Digest], ...]]
+    observed: dict[int, tuple[str, Digest]]
+    tools: Digest
+    left: Digest
+    status: str
+    failure: str | None
+    attempt: int
+    failed_attempts: int
+    usage: Usage
+    told: Digest
+
+
+class Score(NamedTuple):
+    """A primary `RewardAssigned`."""
+
+    place: Place
+    masked: bool
+    null: bool
+    status: str
+    failure: str | None
+    stage: str | None
+    told: Digest
+    trajectory: Place
+
+
+@dataclass(slots=True)
+class Rollout:
+    """All that was seen of one rollout so far, in whatever order the topics told it."""
+
+    id: str
+    index: int
+    tasks: list[Task] = field(default_factory=list)
+    requests: dict[str, list[Request]] = field(default_factory=dict)
+    results: dict[str, list[Result]] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+    snapshots: list[tuple[Place, tuple[Digest, ...]]] = field(default_factory=list)
+    ends: list[tuple[Place, str]] = field(default_factory=list)
+    endings: list[Ending] = field(default_factory=list)
+    scores: list[Score] = field(default_factory=list)
+    suspect: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Whether its journal has said how it ended."""
+        return bool(self.ends) or any(entry.ended for entry in reversed(self.entries))

@@ -1,0 +1,272 @@
+"""From a record's JSON to a fact of its rollout. Only what the audit compares is looked at."""
+
+from collections.abc import Callable
+from typing import Any
+
+from odradek.audit.digests import digest, digests, fields
+from odradek.audit.facts import Ending, Entry, Request, Result, Rollout, Score, Step, Task, Usage
+from odradek.audit.records import LogRecord, Place
+
+IDENTITY = ("group", "sample", "environment", "harness", "model", "seed", "task", "sealed_answer")
+"""What a trajectory repeats of its task."""
+WORLD = ("environment", "task", "sealed_answer", "tools", "seed")
+"""What a session is opened with."""
+TOLD = (
+    "status",
+    "truncated_by",
+    "environment",
+    "model",
+    "group",
+    "sample",
+    "attempt",
+    "usage",
+    "started_at",
+    "finished_at",
+)
+"""What a reward repeats of its trajectory, besides the number of turns."""
+LEFT = ("evidence", "sealed_evidence", "final_state")
+"""What a session leaves behind."""
+
+_Json = dict[str, Any]
+
+
+def add(rollout: Rollout, record: LogRecord, body: _Json) -> None:
+    """Note what `record` tells.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: a field that is needed is missing or of another type.
+    """
+    if body["type"] != record.type:
+        raise ValueError(f"header says {record.type}, value says {body['type']}")
+    _ADD[record.type](rollout, record, body)
+
+
+def _task(rollout: Rollout, record: LogRecord, body: _Json) -> None:
+    rollout.tasks.append(
+        Task(
+            place=record.place,
+            digest=digest(body),
+            identity=fields(body, *IDENTITY),
+            world=fields(body, *WORLD),
+            messages=digests(body["messages"]),
+            tools=digest(body["tools"]),
+            own_tools=bool(body["tools"]),
+            session=body["session"],
+        )
+    )
+
+
+def _request(rollout: Rollout, record: LogRecord, request: Request) -> None:
+    rollout.requests.setdefault(record.id, []).append(request)
+
+
+def _model_call(rollout: Rollout, record: LogRecord, body: _Json) -> None:
+    _request(
+        rollout,
+        record,
+        Request(record.place, record.type, hash(record.value), messages=digests(body["messages"])),
+    )
+
+
+def _tool_call(rollout: Rollout, record: LogRecord, body: _Json) -> None:
+    call = body["call"]
+    told = (call["id"], call["function"]["name"], digest(call))
+    request = Request(
+        record.place,
+        record.type,
+        hash(record.value),
+        call=told,
+        turn=body["turn"],
+        session_id=body["session_id"],
+    )
+    _request(rollout, record, request)
+
+
+def _opening(rollout: Rollout, record: LogRecord, body: _Json) -> None:
+    request = Request(
+        record.place,
+        record.type,
+        hash(record.value),
+        world=fields(body, *WORLD),
+        session_id=body["session_id"],
+    )
+    _request(rollout, record, request)
+
+
+def _closing(rollout: Rollout, record: LogRecord, body: _Json) -> None:
+    _request(
+        rollout,
+        record,
+        Request(record.place, record.type, hash(record.value), session_id=body["session_id"]),
+    )
+
+
+def _result(rollout: Rollout, record: LogRecord, body: _Json) -> None:
+    kind, subject = record.type, subject_of(body)
+    result = Result(record.place, kind, subject, digest(body))
+    if kind == "ModelCallCompleted":
+        result = result._replace(step=_model_step(body), message=digest(body["message"]))
+    elif kind == "ToolCallCompleted":
+        result = result._replace(step=_tool_step(body), message=digest(body["content"]))
+    elif kind == "SessionReady":
+        result = result._replace(observation=digests(body["observation"]), tools=digest(body["tools"]))
+    elif kind == "SessionClosed":
+        result = result._replace(left=fields(body, *LEFT))
+    rollout.results.setdefault(subject, []).append(result)
+
+
+def subject_of(body: _Json) -> str:
+    """The call, session or timer that an input of a rollout is about."""
+    return str(body.get("call_id") or body.get("session_id") or body.get("timer") or body["id"])
+
+
+def _model_step(body: _Json) -> int:
+    return fields(body, "finish_reason", "usage", "latency_ms", "tokens")
+
+
+def _tool_step(body: _Json) -> int:
+    return digest([body.get("is_error", False), body.get("interrupted", False), body.get("latency_ms")])
+
+
+def _entry(rollout: Rollout, record: LogRecord, body: _Json) -> None:
+    rollout.entries.append(_entry_of(record.place, body))
+
+
+def _entry_of(place: Place, body: _Json) -> Entry:
+    accepted, source = body["input"], body.get("source")
+    usage = accepted.get("usage")
+    failure = accepted.get("failure")
+    return Entry(
+        place=place,
+        sequence=body["sequence"],
+        type=accepted["type"],
+        subject=subject_of(accepted),
+        digest=digest(accepted),
+        requests=tuple([made["id"] for made in body["requests"]]),
+        source=None if source is None else place_of(source),
+        ended=body.get("ended"),
+        usage=None if usage is None else usage_of(usage),
+        failure=None if failure is None else failure["kind"],
+    )
+
+
+def _snapshot(rollout: Rollout, record: LogRecord, body: _Json) -> None:
+    entries = [_entry_of(record.place, entry) for entry in body["entries"]]
+    rollout.snapshots.append((record.place, tuple(print_of(entry) for entry in entries)))
+
+
+def print_of(entry: Entry) -> int:
+    """The digest of an entry, wherever it lies."""
+    return hash(entry[1:])
+
+
+def _ended(rollout: Rollout, record: LogRecord, body: _Json) -> None:
+    rollout.ends.append((record.place, body["status"]))
+
+
+def _nothing(rollout: Rollout, record: LogRecord, body: _Json) -> None:
+    """A note about a stuck harness may come at any time, and more than once."""
+
+
+def _trajectory(rollout: Rollout, record: LogRecord, body: _Json) -> None:
+    said = body["trajectory"]
+    messages, failure = said["messages"], said.get("failure")
+    steps = tuple([_step(step) for step in said["steps"]])
+    rollout.endings.append(
+        Ending(
+            place=record.place,
+            identity=fields(said, *IDENTITY),
+            messages=digests(messages),
+            prompt=said["prompt_messages"],
+            steps=steps,
+            calls=_calls(messages),
+            observed=_observed(messages),
+            tools=digest(said["tools"]),
+            left=fields(said, *LEFT),
+            status=said["status"],
+            failure=None if failure is None else failure["kind"],
+            attempt=said["attempt"],
+            failed_attempts=len(said["failed_attempts"]),
+            usage=usage_of(said["usage"]),
+            told=digest([fields(said, *TOLD), sum(step.kind == "model" for step in steps)]),
+        )
+    )
+
+
+def _step(step: _Json) -> Step:
+    model = step["kind"] == "model"
+    return Step(
+        kind=step["kind"],
+        call_id=step["call_id"],
+        turn=step["turn"],
+        message=step["message"],
+        digest=_model_step(step) if model else _tool_step(step),
+        name="" if model else step["name"],
+    )
+
+
+def _calls(messages: list[_Json]) -> dict[int, tuple[tuple[str, int], ...]]:
+    return {
+        index: tuple([(call["id"], digest(call)) for call in message["tool_calls"]])
+        for index, message in enumerate(messages)
+        if message.get("tool_calls")
+    }
+
+
+def _observed(messages: list[_Json]) -> dict[int, tuple[str, int]]:
+    return {
+        index: (message.get("tool_call_id", ""), digest(message.get("content")))
+        for index, message in enumerate(messages)
+        if message["role"] == "tool"
+    }
+
+
+def _reward(rollout: Rollout, record: LogRecord, body: _Json) -> None:
+    failure = body.get("failure") or {}
+    rollout.scores.append(
+        Score(
+            place=record.place,
+            masked=body["masked"],
+            null=body.get("reward") is None,
+            status=body["status"],
+            failure=failure.get("kind"),
+            stage=failure.get("stage"),
+            told=digest([fields(body, *TOLD), body["turns"]]),
+            trajectory=place_of(body["trajectory"]),
+        )
+    )
+
+
+def place_of(coordinates: _Json) -> Place:
+    return Place(coordinates["topic"], coordinates["partition"], coordinates["offset"])
+
+
+def usage_of(usage: _Json) -> Usage:
+    return (
+        usage["prompt_tokens"],
+        usage["completion_tokens"],
+        usage["cached_tokens"],
+        usage["reasoning_tokens"],
+    )
+
+
+_ADD: dict[str, Callable[[Rollout, LogRecord, _Json], None]] = {
+    "RolloutRequested": _task,
+    "ModelCallRequested": _model_call,
+    "SessionRequested": _opening,
+    "ToolCallRequested": _tool_call,
+    "SessionCloseRequested": _closing,
+    "ModelCallCompleted": _result,
+    "ModelCallFailed": _result,
+    "SessionReady": _result,
+    "ToolCallCompleted": _result,
+    "ToolCallFailed": _result,
+    "SessionClosed": _result,
+    "SessionFailed": _result,
+    "JournalAppended": _entry,
+    "RolloutSnapshot": _snapshot,
+    "RolloutEnded": _ended,
+    "HarnessStuck": _nothing,
+    "TrajectoryFinished": _trajectory,
+    "RewardAssigned": _reward,
+}

@@ -1,0 +1,238 @@
+"""The audit of one run: takes its records partition by partition, and ends in a report.
+
+Memory is bounded by the rollouts in flight: one that is whole is judged and forgotten, but for a byte. Any record of
+it that still comes is one too many, and is known as such by that byte; so no double goes unseen however late it is.
+A rollout that is found wanting is kept until its partition ends, and judged again: topics may overtake each other.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from odradek.audit.digests import parse
+from odradek.audit.facts import Rollout
+from odradek.audit.findings import Invariant, Violation, violation
+from odradek.audit.judging import is_answered, is_whole, judge
+from odradek.audit.letters import Letters
+from odradek.audit.plan import ASKED, WHOLE, Plan
+from odradek.audit.reading import add, place_of
+from odradek.audit.records import LogRecord, Place
+from odradek.audit.report import AuditReport, Findings
+from odradek.audit.tally import Tally, check_end
+from odradek_schemas.events import RunFinished, RunRequested
+from odradek_schemas.events.results import PRIMARY_SCORING
+
+MOST_MISSING = 1000
+"""Rollouts of which nothing was seen that are named one by one."""
+
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+
+Finished = tuple[Place, RunFinished]
+
+
+class RunAudit:
+    """Feed it a partition's records with `take`, in about the order in which they were written; then `end_partition`."""
+
+    def __init__(self, requested: RunRequested, finished: Sequence[Finished] = ()) -> None:
+        self._run_id = requested.run_id
+        self._finished = finished
+        self._plan = Plan(requested.run_id, requested.samples)
+        self._open: dict[str, Rollout] = {}
+        self._letters = Letters()
+        self._tally = Tally()
+        self._findings = Findings()
+        self._extras: list[Violation] = []
+        self._records = 0
+        self._letter_count = 0
+        self._notes: Counter[str] = Counter()
+
+    def take(self, record: LogRecord) -> None:
+        """Take in one record of this run."""
+        self._records += 1
+        if record.problem is not None:
+            self._unreadable(record, record.problem)
+            return
+        try:
+            self._take(record)
+        except _MALFORMED as error:
+            self._unreadable(record, f"{type(error).__name__}: {error}")
+
+    def end_partition(self) -> None:
+        """All of a partition's records were taken."""
+        for rollout in self._open.values():
+            self._judge(rollout)
+        self._open.clear()
+        self._findings.add(extra for extra in self._extras if extra.places[0] not in self._letters)
+        self._extras.clear()
+        if self._last is not None:
+            self._findings.add(self._letters.unreported())
+        self._findings.checked[Invariant.READABLE] += len(self._letters.unread)
+        self._letters.unread.clear()
+
+    def report(self, seconds: float = 0.0, purged: Sequence[str] = ()) -> AuditReport:
+        """All partitions were taken."""
+        findings, last = self._findings, self._last
+        findings.add(self._check_run())
+        return AuditReport(
+            run_id=self._run_id,
+            status=str(last.status) if last else "running",
+            planned=last.planned if last else None,
+            admitted=last.admitted if last else self._plan.count(),
+            rollouts=self._plan.count(),
+            rewards=self._tally.counted["finished"],
+            records=self._records,
+            findings=findings,
+            notes=tuple(f"{count} {what}" for what, count in sorted(self._notes.items())),
+            purged=tuple(purged),
+            seconds=seconds,
+        )
+
+    @property
+    def _last(self) -> RunFinished | None:
+        """The run's last word."""
+        return self._finished[0][1] if self._finished else None
+
+    def _take(self, record: LogRecord) -> None:
+        body = parse(record.value)
+        if record.type == "RecordRejected":
+            self._letters.rejected.add(place_of(body["record"]))
+            self._notes["records are in the dead letters"] += 1
+            return
+        index = self._plan.index_of(record.rollout_id)
+        if index is None:
+            self._findings.add([_unplanned(record)])
+            return
+        if record.type == "RewardAssigned" and body["scoring"] != PRIMARY_SCORING:
+            self._rescored(record, index, body["scoring"])
+            return
+        if self._plan.has(index, WHOLE):
+            self._extra(record)
+            return
+        rollout = self._open.get(record.rollout_id) or Rollout(record.rollout_id, index)
+        add(rollout, record, body)
+        self._open[rollout.id] = rollout
+        if record.type == "RewardAssigned":
+            self._tally.add(body)
+        if not rollout.suspect and rollout.scores and is_whole(rollout):
+            self._close(rollout)
+
+    def _close(self, rollout: Rollout) -> None:
+        """Judge a rollout that is whole; it is forgotten if nothing is wrong with it."""
+        if judge(rollout, self._letters, complete=True):
+            rollout.suspect = True
+            return
+        self._count(rollout)
+        self._plan.mark(rollout.index, WHOLE)
+        del self._open[rollout.id]
+
+    def _judge(self, rollout: Rollout) -> None:
+        """Judge a rollout of which nothing more will be seen."""
+        complete = bool(rollout.scores) or self._all_ended
+        self._count(rollout)
+        self._findings.add(judge(rollout, self._letters, complete=complete))
+        self._plan.mark(rollout.index, ASKED)
+        if not complete:
+            self._notes["rollouts are under way"] += 1
+        elif unanswered := sum(not is_answered(rollout, request) for request in rollout.requests):
+            self._notes["calls of ended rollouts have no result (yet)"] += unanswered
+
+    @property
+    def _all_ended(self) -> bool:
+        """Whether each rollout must have come to its end: a cancelled run stops waiting for some."""
+        last = self._last
+        return last is not None and last.counts.finished >= last.admitted
+
+    def _count(self, rollout: Rollout) -> None:
+        checked = self._findings.checked
+        results = sum(map(len, rollout.results.values()))
+        checked[Invariant.PLAN] += len(rollout.tasks)
+        checked[Invariant.TRAJECTORY] += len(rollout.endings)
+        checked[Invariant.REWARD] += len(rollout.scores)
+        checked[Invariant.JOURNAL] += len(rollout.entries)
+        checked[Invariant.REQUESTS] += sum(map(len, rollout.requests.values()))
+        checked[Invariant.CALLS] += results
+        checked[Invariant.STEPS] += sum(len(ending.steps) for ending in rollout.endings)
+        checked[Invariant.CONTENT] += sum(len(ending.messages) for ending in rollout.endings)
+        checked[Invariant.PROVENANCE] += len(rollout.scores)
+        checked[Invariant.MASKING] += len(rollout.scores)
+
+    def _extra(self, record: LogRecord) -> None:
+        """A record of a rollout that was whole already."""
+        if record.type == "HarnessStuck":
+            return
+        if record.type == "RewardAssigned":
+            self._tally.add(parse(record.value))
+        what = f"a {record.type} ({record.id}) too many: all of this rollout is in the log already"
+        found = violation(_INVARIANT_OF[record.type], what, [record.place], "one record", "another one")
+        self._extras.append(replace(found, rollout_id=record.rollout_id))
+
+    def _rescored(self, record: LogRecord, index: int, scoring: str) -> None:
+        self._findings.checked[Invariant.REWARD] += 1
+        if not self._plan.score(index, scoring):
+            what = f"the rollout has another reward of scoring {scoring}"
+            self._findings.add(
+                [replace(violation(Invariant.REWARD, what, [record.place]), rollout_id=record.rollout_id)]
+            )
+
+    def _unreadable(self, record: LogRecord, problem: str) -> None:
+        self._letters.unread[record.place] = problem
+        if record.type == "RewardAssigned" and record.scoring == PRIMARY_SCORING:
+            self._tally.add_unreadable()
+
+    def _check_run(self) -> list[Violation]:
+        found: list[Violation] = []
+        if not self._finished:
+            return found
+        (place, last), again = self._finished[0], self._finished[1:]
+        self._findings.checked[Invariant.END] += 1
+        found += [
+            violation(
+                Invariant.END, "the run ended twice", [other, place], "one RunFinished", len(self._finished)
+            )
+            for other, _ in again
+        ]
+        found += check_end(self._tally, last, place)
+        missing = list(zip(self._plan.missing(last.admitted), range(MOST_MISSING), strict=False))
+        for index, _ in missing:
+            what = "the rollout was planned, and nothing of it is in the log"
+            found.append(
+                replace(
+                    violation(Invariant.PLAN, what, [place], "one RolloutRequested", "none"),
+                    rollout_id=self._plan.id_of(index),
+                )
+            )
+        for index in self._plan.beyond(last.admitted):
+            what = "the rollout was played, and was not planned"
+            found.append(
+                replace(
+                    violation(Invariant.PLAN, what, [place], f"{last.admitted} rollouts"),
+                    rollout_id=self._plan.id_of(index),
+                )
+            )
+        return found
+
+
+def _unplanned(record: LogRecord) -> Violation:
+    what = f"{record.type} is about {record.rollout_id!r}, which no plan of this run has"
+    return replace(violation(Invariant.PLAN, what, [record.place]), rollout_id=record.rollout_id)
+
+
+_INVARIANT_OF = {
+    "RolloutRequested": Invariant.PLAN,
+    "TrajectoryFinished": Invariant.TRAJECTORY,
+    "RewardAssigned": Invariant.REWARD,
+    "JournalAppended": Invariant.JOURNAL,
+    "RolloutSnapshot": Invariant.JOURNAL,
+    "RolloutEnded": Invariant.JOURNAL,
+    "ModelCallRequested": Invariant.REQUESTS,
+    "SessionRequested": Invariant.REQUESTS,
+    "ToolCallRequested": Invariant.REQUESTS,
+    "SessionCloseRequested": Invariant.REQUESTS,
+    "ModelCallCompleted": Invariant.CALLS,
+    "ModelCallFailed": Invariant.CALLS,
+    "SessionReady": Invariant.CALLS,
+    "ToolCallCompleted": Invariant.CALLS,
+    "ToolCallFailed": Invariant.CALLS,
+    "SessionClosed": Invariant.CALLS,
+    "SessionFailed": Invariant.CALLS,
+}
