@@ -13,8 +13,9 @@ from odradek_env_worker.flights import ALONE_AFTER, MOST_DEATHS, Flights
 
 
 async def fly(flights: Flights, action: str) -> None:
-    async with flights.note(action):
-        pass
+    async with flights.turn(action):
+        with flights.noted(action):
+            pass
 
 
 def die(path: Path, *actions: str) -> None:
@@ -26,8 +27,9 @@ from odradek_env_worker.flights import Flights
 
 async def main():
     flights = Flights(Path({str(path)!r}))
-    for action in {actions!r}:
-        await flights.note(action).__aenter__()
+    at_work = [flights.noted(action) for action in {actions!r}]
+    for one in at_work:
+        one.__enter__()
     os.kill(os.getpid(), signal.SIGKILL)
 
 asyncio.run(main())
@@ -48,9 +50,8 @@ async def test_what_ended_is_not_suspected(tmp_path: Path) -> None:
     path = tmp_path / "flights"
     flights = Flights(path)
     await fly(flights, "a")
-    with pytest.raises(ValueError, match="tool"):
-        async with flights.note("b"):
-            raise ValueError("tool")
+    with pytest.raises(ValueError, match="tool"), flights.noted("b"):
+        raise ValueError("tool")
     assert [Flights(path).deaths(action) for action in "ab"] == [0, 0]
 
 
@@ -67,7 +68,7 @@ async def test_suspects_run_one_at_a_time_beside_the_others(tmp_path: Path) -> N
     for _ in range(ALONE_AFTER):
         die(path, "a", "b")
     flights = Flights(path)
-    async with flights.note("a"):
+    async with flights.turn("a"):
         other = asyncio.create_task(fly(flights, "b"))
         async with asyncio.timeout(5):
             await fly(flights, "innocent")
@@ -89,7 +90,7 @@ def test_the_deaths_of_one_that_waits_are_kept(tmp_path: Path) -> None:
 async def test_forgiven(tmp_path: Path) -> None:
     path = tmp_path / "flights"
     flights = Flights(path)
-    async with flights.note("a"):
+    with flights.noted("a"):
         flights.forgive()
         assert Flights(path).deaths("a") == 0
 
@@ -98,7 +99,7 @@ async def test_the_file_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("odradek_env_worker.flights.REWRITE_BYTES", 1000)
     path = tmp_path / "flights"
     flights = Flights(path)
-    async with flights.note("long"):
+    with flights.noted("long"):
         for number in range(200):
             await fly(flights, f"a/{number}")
         assert path.stat().st_size < 2000

@@ -15,7 +15,7 @@ from odradek.plugins import load_environment
 from odradek.sessions import SessionAction, Sessions
 from odradek.tools import tool
 from odradek_env_worker.app import create_processor
-from odradek_env_worker.flights import MOST_DEATHS, Flights
+from odradek_env_worker.flights import MOST_DEATHS, Flights, flight_of
 from odradek_env_worker.host import SessionHost
 from odradek_env_worker.settings import EnvSettings
 from odradek_env_worker.threads import ToolThreads
@@ -82,7 +82,7 @@ class Watched(Lamp):
     def look(self, state: Lamp.State) -> str:
         """Look at the note."""
         copy = shutil.copy(self._path, self._path.with_name("copy"))
-        return str(Flights(copy).deaths(f"{SESSION}/1"))
+        return str(Flights(copy).deaths(flight_of(_switching(name="look"))))
 
 
 def _give_up() -> None:
@@ -291,20 +291,31 @@ async def test_the_built_in_environments_play(name: str) -> None:
 
 
 async def test_an_action_that_ended_its_worker_again_and_again_is_not_begun(tmp_path: Path) -> None:
-    """Neither the tool nor the world's own code; the session lives on as it was."""
+    """Neither a tool nor the world's own code, nor the same call in a later attempt; the session is left as it was."""
     path = tmp_path / "flights"
-    path.write_text(f"{MOST_DEATHS} {SESSION}/2\n{MOST_DEATHS} {SESSION}/close\n")
+    deadly = [flight_of(_switching(1, name="flicker")), flight_of(_closing())]
+    path.write_text("".join(f"{MOST_DEATHS} {flight}\n" for flight in deadly))
     host = SessionHost(Sessions(lambda _: Lamp()), ToolThreads(2, 1, _give_up), Flights(path), lambda: NOW)
     await _tell(host, _opening())
     await _tell(host, _switching(1))
-    refused = await _tell(host, _switching(2))
-    failed = _reply(refused)
+    failed = _reply(await _tell(host, _switching(2, name="flicker")))
     assert isinstance(failed, ToolCallFailed)
     assert (failed.failure.kind, failed.failure.stage) == (FailureKind.ENVIRONMENT_KILLED, Stage.TOOL)
     assert _remembered(await _tell(host, _switching(3))).state == {"switched": 2}
     closed = await _tell(host, _closing())
     assert isinstance(_reply(closed), SessionFailed)
     assert isinstance(closed[1], Tombstone)
+
+
+async def test_what_is_past_its_time_is_not_cleared(tmp_path: Path) -> None:
+    path = tmp_path / "flights"
+    overdue = _switching(1, asked=NOW - timedelta(seconds=60))
+    path.write_text(f"1 {flight_of(overdue)}\n")
+    flights = Flights(path)
+    host = SessionHost(Sessions(lambda _: Lamp()), ToolThreads(2, 1, _give_up), flights, lambda: NOW)
+    await _tell(host, _opening())
+    assert isinstance(_reply(await _tell(host, overdue)), ToolCallFailed)
+    assert flights.deaths(flight_of(overdue)) == 1
 
 
 async def test_an_action_at_work_is_noted(tmp_path: Path) -> None:
@@ -316,4 +327,4 @@ async def test_an_action_at_work_is_noted(tmp_path: Path) -> None:
     completed = _reply(await _tell(host, _switching(name="look")))
     assert isinstance(completed, ToolCallCompleted)
     assert completed.content == "1"
-    assert Flights(path).deaths(f"{SESSION}/1") == 0
+    assert Flights(path).deaths(flight_of(_switching(name="look"))) == 0

@@ -10,12 +10,15 @@ The file is a hint and not the truth: without it, an action that ends its worker
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
+from zlib import crc32
 
 import structlog
+
+from odradek_schemas.events import SessionCloseRequested, SessionRequested, ToolCallRequested
 
 ALONE_AFTER = 2
 """Deaths after which an action waits until no other suspect is at work."""
@@ -42,48 +45,48 @@ class Flights:
             self._deaths = _read(path)
             self._rewrite(path)
 
-    def deaths(self, action_id: str) -> int:
+    def deaths(self, flight: str) -> int:
         """How often the worker died while it was at work on this."""
-        return self._deaths.get(action_id, 0)
+        return self._deaths.get(flight, 0)
 
-    @asynccontextmanager
-    async def note(self, action_id: str) -> AsyncIterator[None]:
-        """Around the work on an action. A suspect waits for its turn first."""
-        async with self._turn if self.deaths(action_id) >= ALONE_AFTER else nullcontext():
-            self._begin(action_id)
-            try:
-                yield
-            finally:
-                self._end(action_id)
+    def turn(self, flight: str) -> AbstractAsyncContextManager[object]:
+        """To be waited for before the work on an action: suspects take turns."""
+        return self._turn if self.deaths(flight) >= ALONE_AFTER else nullcontext()
+
+    @contextmanager
+    def noted(self, flight: str) -> Iterator[None]:
+        """Around the work on an action."""
+        self._at_work.add(flight)
+        self._write("+", flight)
+        try:
+            yield
+        finally:
+            self._end(flight)
 
     def forgive(self) -> None:
         """Nothing that is at work now is to blame for what comes."""
-        for action_id in list(self._at_work):
-            self._end(action_id)
+        for flight in list(self._at_work):
+            self._end(flight)
 
-    def _begin(self, action_id: str) -> None:
-        self._at_work.add(action_id)
-        self._write("+", action_id)
-
-    def _end(self, action_id: str) -> None:
-        self._at_work.discard(action_id)
-        self._deaths.pop(action_id, None)
-        self._write("-", action_id)
+    def _end(self, flight: str) -> None:
+        self._at_work.discard(flight)
+        self._deaths.pop(flight, None)
+        self._write("-", flight)
         if self._written > REWRITE_BYTES and self._path is not None:
             self._rewrite(self._path)
 
-    def _write(self, mark: str, action_id: str) -> None:
+    def _write(self, mark: str, flight: str) -> None:
         if self._file is None:
             return
         try:
-            self._written += self._file.write(f"{mark} {action_id}\n".encode())
+            self._written += self._file.write(f"{mark} {flight}\n".encode())
         except OSError as error:
             self._give_up(error)
 
     def _rewrite(self, path: Path) -> None:
         """Only what still counts."""
-        lines = [f"{deaths} {action_id}\n" for action_id, deaths in self._deaths.items()]
-        lines += [f"+ {action_id}\n" for action_id in self._at_work]
+        lines = [f"{deaths} {flight}\n" for flight, deaths in self._deaths.items()]
+        lines += [f"+ {flight}\n" for flight in self._at_work]
         partial = path.with_name(f"{path.name}.partial")
         try:
             partial.write_text("".join(lines))
@@ -103,19 +106,27 @@ class Flights:
         self._file = None
 
 
+def flight_of(action: SessionRequested | ToolCallRequested | SessionCloseRequested) -> str:
+    """The name of the work on an action: the same in every attempt of a rollout that asks for the same."""
+    if not isinstance(action, ToolCallRequested):
+        return f"{action.rollout_id}/{action.type}"
+    function = action.call.function
+    return f"{action.rollout_id}/{crc32(f'{function.name} {function.arguments}'.encode()):08x}"
+
+
 def _read(path: Path) -> dict[str, int]:
-    """The deaths of each action, the last one counted in: what was at work is what has no end."""
+    """The deaths of each flight, the last one counted in: what was at work is what has no end."""
     deaths: dict[str, int] = {}
     at_work: dict[str, None] = {}
     for line in path.read_text(errors="replace").splitlines() if path.exists() else ():
-        mark, _, action_id = line.partition(" ")
+        mark, _, flight = line.partition(" ")
         if mark == "+":
-            at_work[action_id] = None
+            at_work[flight] = None
         elif mark == "-":
-            at_work.pop(action_id, None)
-            deaths.pop(action_id, None)
+            at_work.pop(flight, None)
+            deaths.pop(flight, None)
         elif mark.isdecimal():
-            deaths[action_id] = int(mark)
-    for action_id in at_work:
-        deaths[action_id] = deaths.pop(action_id, 0) + 1
+            deaths[flight] = int(mark)
+    for flight in at_work:
+        deaths[flight] = deaths.pop(flight, 0) + 1
     return dict(list(deaths.items())[-MOST_SUSPECTS:])

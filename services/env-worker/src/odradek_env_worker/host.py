@@ -5,7 +5,7 @@ from datetime import datetime
 
 from odradek.sessions import Outcome, SessionAction, Sessions, fault, overdue
 from odradek.threads import running_in
-from odradek_env_worker.flights import MOST_DEATHS, Flights
+from odradek_env_worker.flights import MOST_DEATHS, Flights, flight_of
 from odradek_env_worker.rejects import rejected
 from odradek_env_worker.threads import ToolThreads
 from odradek_runtime.faults import reach
@@ -46,24 +46,25 @@ class SessionHost:
 
     async def handle(self, event: Event, record: Record) -> Outputs:
         assert isinstance(event, SessionRequested | ToolCallRequested | SessionCloseRequested), event.type
-        deaths = self._flights.deaths(event.id)
-        if deaths >= MOST_DEATHS:
-            return _outputs(event, self._sessions.fail(event, _killing(event, deaths)))
-        async with self._flights.note(event.id):
-            with running_in(self._threads.run):
-                outcome = await self._answer(event)
+        outcome = await self._answer(event)
         if isinstance(event, ToolCallRequested):
             reach("tool.done")
         return _outputs(event, outcome)
 
     async def _answer(self, action: SessionAction) -> Outcome:
-        """The time to answer began when it was asked. What is past it was asked for in vain, or has ended workers."""
+        """What ended workers before is not begun; nor is what is past its time, which began when it was asked."""
         if isinstance(action, SessionCloseRequested) and action.discard:
             return await self._sessions.answer(action)
-        seconds = action.timeout_seconds - (self._clock() - action.time).total_seconds()
-        if seconds <= 0:
-            return self._sessions.fail(action, overdue(action))
-        return await self._sessions.answer(action, min(seconds, action.timeout_seconds))
+        flight = flight_of(action)
+        deaths = self._flights.deaths(flight)
+        if deaths >= MOST_DEATHS:
+            return self._sessions.fail(action, _killing(action, deaths))
+        async with self._flights.turn(flight):
+            seconds = action.timeout_seconds - (self._clock() - action.time).total_seconds()
+            if seconds <= 0:
+                return self._sessions.fail(action, overdue(action))
+            with self._flights.noted(flight), running_in(self._threads.run):
+                return await self._sessions.answer(action, min(seconds, action.timeout_seconds))
 
     def reject(self, record: Record, error: RecordError) -> Outputs:
         """A session whose end can't be read ends without evidence: nobody will ask for it again."""
