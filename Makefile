@@ -17,7 +17,7 @@ UV := $(BIN)/uv --quiet --no-config
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: .venv/workspace.done ## Play two environments with a small real model on a local stack, and show the rewards
@@ -35,8 +35,12 @@ check: .venv/dev.done ## Lint, check types, imports and that the generated schem
 	@echo "schemas"; $(BIN)/python -m odradek_schemas.generate --check
 
 .PHONY: bench
-bench: .venv/dev.done ## Measure the throughput and the cost of rollouts (writes benchmarks/results/latest.json)
-	@$(BIN)/python benchmarks/throughput.py
+bench: .venv/dev.done ## Measure the main figures and print them beside their goals (12 minutes; docs/performance.md)
+	@$(BIN)/python -m benchmarks $(BENCH)
+
+.PHONY: bench-long
+bench-long: .venv/dev.done ## Measure 100,000 rollouts in one run, 10,000 in flight, more workers and partitions (30 minutes)
+	@$(BIN)/python -m benchmarks long $(BENCH)
 
 .PHONY: format
 format: .venv/dev.done ## Format the code and mend what ruff can mend

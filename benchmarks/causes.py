@@ -1,0 +1,114 @@
+"""What a sampled stack was busy with: the innermost frame that says so decides (pure)."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+CODEC = "JSON and codec"
+KAFKA = "Kafka client"
+TRANSACTIONS = "transactions"
+HTTP = "HTTP to the model"
+SEALING = "sealed answers"
+ENGINE = "engine and journal"
+USER_CODE = "environment, harness and verifier"
+RUNTIME = "worker runtime"
+PROBES = "metrics and probes"
+LOOP = "event loop"
+OTHER = "other"
+
+CAUSES = (CODEC, KAFKA, TRANSACTIONS, HTTP, SEALING, ENGINE, USER_CODE, RUNTIME, PROBES, LOOP, OTHER)
+
+_TRANSACTION_FUNCTIONS = ("txn", "transaction")
+_PATHS: tuple[tuple[str, str], ...] = (
+    ("odradek_schemas/", CODEC),
+    ("pydantic", CODEC),
+    ("orjson", CODEC),
+    ("json/", CODEC),
+    ("pickle", CODEC),
+    ("odradek_runtime/intake", CODEC),
+    ("odradek_verifier_worker/exchange", CODEC),
+    ("transaction_manager", TRANSACTIONS),
+    ("odradek_runtime/committer", TRANSACTIONS),
+    ("aiokafka/", KAFKA),
+    ("odradek_runtime/membership", KAFKA),
+    ("kafka/", KAFKA),
+    ("aiohttp/", HTTP),
+    ("yarl/", HTTP),
+    ("multidict/", HTTP),
+    ("odradek_model_gateway/", HTTP),
+    ("nacl/", SEALING),
+    ("sealing", SEALING),
+    ("odradek_mcqa", USER_CODE),
+    ("odradek_example", USER_CODE),
+    ("odradek/harness", USER_CODE),
+    ("odradek/environment", USER_CODE),
+    ("odradek/engine", ENGINE),
+    ("odradek/sessions", ENGINE),
+    ("odradek_agent_worker/", ENGINE),
+    ("odradek_env_worker/", ENGINE),
+    ("odradek_task_producer/", ENGINE),
+    ("odradek_verifier_worker/", ENGINE),
+    ("prometheus_client/", PROBES),
+    ("uvicorn/", PROBES),
+    ("faststream/", PROBES),
+    ("structlog/", PROBES),
+    ("odradek_runtime/", RUNTIME),
+    ("odradek/", ENGINE),
+)
+_LOOP_PATHS = ("asyncio/", "uvloop/", "selectors.py", "concurrent/futures")
+
+_BROKER: tuple[tuple[str, str], ...] = (
+    ("request-handler", "request handlers"),
+    ("network-thread", "network"),
+    ("Compiler", "compiling itself"),
+    ("GC", "garbage collection"),
+    ("VM Thread", "garbage collection"),
+    ("raft", "controller and raft"),
+    ("quorum", "controller and raft"),
+    ("log-cleaner", "log cleaner"),
+    ("kafka-log-clea", "log cleaner"),
+)
+
+
+def cause_of(stack: list[str]) -> str:
+    """The cause of one sample: `stack` is its frames `function (path:line)`, the innermost last."""
+    for frame in reversed(stack):
+        function, _, place = frame.rpartition(" (")
+        if "aiokafka/producer" in place and any(word in function for word in _TRANSACTION_FUNCTIONS):
+            return TRANSACTIONS
+        for part, cause in _PATHS:
+            if part in place:
+                return cause
+    return LOOP if any(part in frame for frame in stack for part in _LOOP_PATHS) else OTHER
+
+
+def broker_cause(thread: str) -> str:
+    """What a thread of the broker is for, by its name."""
+    return next((cause for part, cause in _BROKER if part.lower() in thread.lower()), OTHER)
+
+
+def read_raw(lines: Iterable[str]) -> list[tuple[list[str], int]]:
+    """The stacks of py-spy's raw format: frames from the outermost, separated by semicolons, then the count."""
+    parsed = (line.rstrip("\n").rpartition(" ") for line in lines if line.strip())
+    return [(frames.split(";"), int(count)) for frames, _, count in parsed]
+
+
+def shares(counts: Mapping[str, float]) -> dict[str, float]:
+    """Each count as a share of all."""
+    total = sum(counts.values())
+    return {name: count / total for name, count in counts.items()} if total else {}
+
+
+def by_cause(stacks: list[tuple[list[str], int]]) -> Counter[str]:
+    """Samples by cause."""
+    found: Counter[str] = Counter()
+    for frames, count in stacks:
+        found[cause_of(frames)] += count
+    return found
+
+
+def by_function(stacks: list[tuple[list[str], int]]) -> Counter[str]:
+    """Samples by the innermost frame, without its line number."""
+    found: Counter[str] = Counter()
+    for frames, count in stacks:
+        found[frames[-1].rpartition(":")[0] + ")" if ":" in frames[-1] else frames[-1]] += count
+    return found

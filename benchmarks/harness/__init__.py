@@ -1,0 +1,1 @@
+"""What all measurements share: the stack, runs on it, the processes' use of the machine, and the results."""

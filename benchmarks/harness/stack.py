@@ -1,0 +1,201 @@
+"""The stack under measurement: broker, workers and scripted models as children of this process.
+
+The kernel ends them with this process, however that ends: nothing is left to spoil the next measurement.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.harness.deployment import Deployment
+from benchmarks.harness.machine import ROOT
+from odradek_local.health import until_healthy
+from odradek_local.ports import free_port, turn_to_choose
+from odradek_local.process import Process
+from odradek_local.service import SERVICES, Service
+from odradek_local.settings import LocalSettings, Upstream
+from odradek_local.stack import Part, Stack
+from odradek_runtime.topics import apply_topics
+
+SCRIPTS = ("instant", "tool_loop")
+HEALTHY_SECONDS = 90.0
+_NEEDS = {needs.name: needs for needs in SERVICES}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a stack is made with.
+
+    `models`: milliseconds each scripted model server takes, by the name of its speed; `settings`: variables of the
+    environment by worker; `max_concurrency`: requests at once to one model, None: the gateway's default.
+    """
+
+    partitions: int = 4
+    models: tuple[tuple[str, int], ...] = (("at_once", 0),)
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    max_concurrency: int | None = None
+
+
+class RunningStack:
+    """A stack that is up. Workers can be stopped, started again, and added."""
+
+    def __init__(self, folder: Path, stack: Stack, models: Mapping[str, "ScriptedModel"]) -> None:
+        self.folder = folder
+        self._stack = stack
+        self._models = models
+        self._parts: dict[str, list[Part]] = {part.name: [part] for part in (stack.broker, *stack.services)}
+
+    @property
+    def deployment(self) -> Deployment:
+        """The stack as runs and figures see it; ask again after a change."""
+        pids = {name: [part.process.pid for part in parts] for name, parts in self._parts.items()}
+        pids["scripted model"] = [model.process.pid for model in self._models.values()]
+        return Deployment(
+            bootstrap=self._stack.broker.bootstrap,
+            prefix=self._stack.settings.topic_prefix,
+            partitions=self._stack.settings.partitions,
+            folder=self.folder,
+            pids=pids,
+            ports={
+                name: [part.port for part in parts] for name, parts in self._parts.items() if name in _NEEDS
+            },
+            logs={name: [part.process.log for part in parts] for name, parts in self._parts.items()},
+        )
+
+    async def start(self, kind: str) -> None:
+        """Start the workers of a kind again and wait until they are ready."""
+        for part in self._parts[kind]:
+            part.start()
+        await asyncio.gather(*(part.healthy(HEALTHY_SECONDS) for part in self._parts[kind]))
+
+    async def stop(self, *kinds: str) -> None:
+        """Let the workers of these kinds drain and end."""
+        await asyncio.gather(*(asyncio.to_thread(part.stop) for kind in kinds for part in self._parts[kind]))
+
+    async def grow(self, kind: str, workers: int) -> None:
+        """Start workers of a kind until there are so many, and wait until all are ready."""
+        parts = self._parts[kind]
+        first = parts[0].process
+        while len(parts) < workers:
+            number, port = len(parts), free_port()
+            env = first.env | {"ODRADEK_WORKER_ID": f"{kind}-{number}", "ODRADEK_HTTP_PORT": str(port)}
+            part = Service(_NEEDS[kind], port, env, first.log.with_name(f"{kind}-{number}.log"))
+            parts.append(part)
+            part.start()
+        await asyncio.gather(*(part.healthy(HEALTHY_SECONDS) for part in parts))
+
+    async def close(self) -> None:
+        """End everything: workers, broker, models."""
+        await self.stop(*_NEEDS)
+        await asyncio.to_thread(self._stack.broker.stop)
+
+
+@asynccontextmanager
+async def running(shape: Shape, folder: Path) -> AsyncIterator[RunningStack]:
+    """A stack of this shape with its data in `folder`. Raises ProcessError when a part does not become healthy."""
+    async with AsyncExitStack() as cleanup:
+        models = await cleanup.enter_async_context(scripted_models(shape, folder))
+        async with turn_to_choose():
+            stack = Stack(_settings(shape, folder, models))
+            _apply(shape, stack)
+            started = RunningStack(folder, stack, models)
+            cleanup.push_async_callback(started.close)
+            await _bring_up(stack)
+        yield started
+
+
+@asynccontextmanager
+async def scripted_models(shape: Shape, folder: Path) -> AsyncIterator[dict[str, "ScriptedModel"]]:
+    """The shape's model servers, by the name of their speed."""
+    models = {speed: ScriptedModel(folder, speed, latency_ms) for speed, latency_ms in shape.models}
+    try:
+        for model in models.values():
+            model.process.start()
+        for model in models.values():
+            await model.healthy()
+        yield models
+    finally:
+        for model in models.values():
+            model.process.stop()
+
+
+class ScriptedModel:
+    """A model server that answers by script after some milliseconds."""
+
+    def __init__(self, folder: Path, speed: str, latency_ms: int) -> None:
+        self._port_file = folder / f"{speed}.port"
+        command = [sys.executable, str(ROOT / "tests/support/scripted_model.py"), "--port", "0"]
+        more = ["--port-file", str(self._port_file), "--latency-ms", str(latency_ms)]
+        self.process = Process(f"the scripted model {speed}", [*command, *more], log=folder / f"{speed}.log")
+
+    async def healthy(self) -> None:
+        """Wait until it listens. Raises ProcessError."""
+
+        async def listens() -> bool:
+            return self._port_file.exists()
+
+        await until_healthy(self.process, listens, HEALTHY_SECONDS)
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._port_file.read_text().strip()}/v1"
+
+
+def upstreams(models: Mapping[str, ScriptedModel]) -> dict[str, Upstream]:
+    """The models as the gateway is to know them: each script at each speed."""
+    return {
+        model_name(script, speed): Upstream(base_url=model.base_url, model=script)
+        for speed, model in models.items()
+        for script in SCRIPTS
+    }
+
+
+async def _bring_up(stack: Stack) -> None:
+    stack.broker.start()
+    await stack.broker.healthy(HEALTHY_SECONDS)
+    await apply_topics(stack.broker.bootstrap, stack.settings.topic_prefix, stack.settings.partitions)
+    for service in stack.services:
+        service.start()
+    await asyncio.gather(*(service.healthy(HEALTHY_SECONDS) for service in stack.services))
+
+
+def _settings(shape: Shape, folder: Path, models: Mapping[str, ScriptedModel]) -> LocalSettings:
+    return LocalSettings(
+        data_dir=folder / "data",
+        local_model=False,
+        kafka_port=0,
+        services_port=0,
+        partitions=shape.partitions,
+        models=upstreams(models),
+    )
+
+
+def model_name(script: str, speed: str) -> str:
+    """What a run asks for to be played by a script at a speed of the shape."""
+    return f"{script}_{speed}"
+
+
+def _apply(shape: Shape, stack: Stack) -> None:
+    """Give the workers the shape's settings before they start."""
+    for service in stack.services:
+        service.process.env.update(shape.settings.get(service.name, {}))
+        if shape.max_concurrency and "ODRADEK_MODELS" in service.process.env:
+            models = json.loads(service.process.env["ODRADEK_MODELS"])
+            more = {
+                name: model | {"max_concurrency": shape.max_concurrency} for name, model in models.items()
+            }
+            service.process.env["ODRADEK_MODELS"] = json.dumps(more)
+
+
+async def settled(deployment: Deployment, seconds: float = 60.0) -> None:
+    """Wait until each partition has its one owner in every group (after workers were added). Raises TimeoutError."""
+    until = time.monotonic() + seconds
+    while not await deployment.balanced():
+        if time.monotonic() > until:
+            raise TimeoutError(f"the groups did not settle within {seconds:.0f} s")
+        await asyncio.sleep(0.2)

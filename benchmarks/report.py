@@ -1,0 +1,81 @@
+"""Writes the tables of docs/performance.md anew from the results: `python -m benchmarks.report [--check]`.
+
+Each table stands between `<!-- table: NAME -->` and `<!-- end of table -->`; the prose around it is written by hand.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from benchmarks import tables
+from benchmarks.goals import FOUR, GOALS, LONG_GOALS, ONE
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.results import RESULTS, read_history, read_latest
+from benchmarks.harness.workloads import MULTI_STEP, SINGLE_TURN
+
+PAGE = ROOT / "docs/performance.md"
+_BLOCK = re.compile(r"<!-- table: ([a-z-]+) -->\n.*?<!-- end of table -->", re.DOTALL)
+_TITLES = {SINGLE_TURN.name: SINGLE_TURN.title, MULTI_STEP.name: MULTI_STEP.title}
+
+
+def rendered(folder: Path) -> Mapping[str, Callable[[], str]]:
+    """The tables by their names, from the results in `folder`."""
+    latest, lines = read_latest(folder), read_history(folder)
+    cpu = {ONE: SINGLE_TURN.title, FOUR: MULTI_STEP.title}
+    return {
+        "goals": lambda: tables.goals(latest, GOALS),
+        "long-goals": lambda: tables.goals(latest, LONG_GOALS),
+        "cpu": lambda: tables.components(latest, cpu, "cpu_ms"),
+        "workers": lambda: tables.scaling(latest, "workers", (1, 2, 4), _TITLES),
+        "partitions": lambda: tables.scaling(latest, "partitions", (8, 16, 32), _TITLES),
+        "crowd": lambda: tables.components(latest, {"crowd": "memory at most, MB"}, "rss_mb"),
+        "loop-delay": lambda: tables.components(latest, {"crowd": "loop delay p99, ms"}, "loop_ms_p99"),
+        "endurance": lambda: tables.components(
+            latest, {"endurance": "grown after the first fifth, MB"}, "grown_mb"
+        ),
+        "budget-single-turn": lambda: tables.budget(latest, "profile.single_turn"),
+        "budget-multi-step": lambda: tables.budget(latest, "profile.multi_step"),
+        "history": lambda: tables.history(lines, (*GOALS, *LONG_GOALS)),
+        "provenance": lambda: tables.provenance(latest),
+    }
+
+
+def rewrite(page: str, folder: Path) -> str:
+    """The page with its tables as the results in `folder` have them. Raises KeyError for a table that nobody knows."""
+    known = rendered(folder)
+    return _BLOCK.sub(
+        lambda block: f"<!-- table: {block[1]} -->\n{known[block[1]]()}\n<!-- end of table -->", page
+    )
+
+
+def write() -> None:
+    """Bring the page up to the results in the repository."""
+    PAGE.write_text(rewrite(PAGE.read_text(), RESULTS))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.report",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="only say whether the page is as the results are"
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the results are")
+    given = parser.parse_args()
+    page = PAGE.read_text()
+    fresh = rewrite(page, given.results)
+    if given.check:
+        sys.exit(
+            0
+            if fresh == page
+            else f"{PAGE.relative_to(ROOT)} is not as the results are: run python -m benchmarks.report"
+        )
+    PAGE.write_text(fresh)
+
+
+if __name__ == "__main__":
+    main()
