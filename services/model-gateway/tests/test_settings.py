@@ -18,7 +18,7 @@ def test_models_are_read_with_their_defaults(monkeypatch: pytest.MonkeyPatch) ->
     set_models(monkeypatch, {"small": {**LOCAL, "api_key_env": None}})
     small = load_settings().models["small"]
     assert small.base_url == ("http://127.0.0.1:8000/v1",)
-    assert (small.tool_calls, small.tries, small.token_ids, small.api_key) == ("native", 4, False, None)
+    assert (small.tool_calls, small.tries, small.token_ids, small.api_key) == ("native", 8, False, None)
 
 
 def test_the_key_comes_from_its_own_variable(monkeypatch: pytest.MonkeyPatch) -> None:

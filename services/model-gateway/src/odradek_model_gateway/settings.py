@@ -41,7 +41,9 @@ class ModelSettings(BaseModel):
     api_key_env: str | None = Field(default=None, description="The environment variable with the API key.")
     max_concurrency: int = Field(default=256, ge=1, description="Most requests at once from this process.")
     timeout_seconds: float = Field(default=300.0, gt=0, description="Deadline of one try.")
-    tries: int = Field(default=4, ge=1, le=20, description="Most tries of one call.")
+    tries: int = Field(
+        default=8, ge=1, le=20, description="Most tries of one call: some 16 s in which a server may restart."
+    )
     token_ids: bool = Field(default=False, description="Ask for token ids and logprobs (vLLM).")
     send_reasoning: bool = Field(
         default=True, description="Send earlier replies' `reasoning_content` back; some providers refuse it."
