@@ -6,7 +6,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from odradek_cli.commands import catalog, doctor, results, run, runs, stack, topics, watch
+from odradek_cli.commands import audit, catalog, doctor, results, run, runs, stack, status, topics, watch
 from odradek_cli.errors import CliError, Exit, as_cli_error
 
 
@@ -44,13 +44,15 @@ app = typer.Typer(
     help="LLM-agent rollouts as events on Apache Kafka.\n\n"
     "Start here: `odradek up`, `odradek run mcqa --samples 4 --model smollm2`, `odradek results`, `odradek down`.",
     epilog="Exit codes: 0 ok, 2 usage, 3 no stack or no answer, 4 invalid input, 5 the run failed or was cancelled, "
-    "6 something is missing, 130 interrupted.",
+    "6 something is missing, 7 the audit refuted the run, 8 the audited run has not ended, 130 interrupted.",
 )
 stack.register(app)
+status.register(app)
 run.register(app)
 watch.register(app)
 runs.register(app)
 results.register(app)
+audit.register(app)
 catalog.register(app)
 topics.register(app)
 doctor.register(app)

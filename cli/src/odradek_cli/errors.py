@@ -19,6 +19,8 @@ class Exit(IntEnum):
     INVALID_INPUT = 4
     RUN_FAILED = 5
     SOMETHING_MISSING = 6
+    REFUTED = 7
+    UNFINISHED = 8
     INTERRUPTED = 130
 
 
