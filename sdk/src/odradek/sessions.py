@@ -5,38 +5,37 @@ the env-worker makes events and a changelog of the answers, `odradek.testing.pla
 
 - The actions of a session are answered one at a time, in the order in which they were asked for.
 - A call of the last turn that comes again is answered from memory, never applied twice.
+- A call that must be begun at most once (a tool with effects outside the session) is remembered as started before it
+  is begun. When it comes again without an answer it was interrupted: it is not run, and the agent is told so.
 - An action that fails leaves the state as it was before it.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel
 from pydantic_core import to_json
 
+from odradek import session_records as records
+from odradek import session_replies as replies
 from odradek.environment import Environment
 from odradek.plugins import UnknownPlugin, load_environment
+from odradek.session_replies import SessionAction, SessionReply
 from odradek.threads import in_thread
-from odradek.tools import ToolResult
 from odradek_schemas.base import JsonObject
 from odradek_schemas.events import (
     SessionClosed,
     SessionCloseRequested,
-    SessionFailed,
     SessionReady,
     SessionRequested,
     SessionStateChanged,
     ToolCallCompleted,
-    ToolCallFailed,
     ToolCallRequested,
 )
-from odradek_schemas.failures import Failure, FailureKind, Stage
-
-SessionAction = SessionRequested | ToolCallRequested | SessionCloseRequested
-SessionReply = SessionReady | SessionFailed | ToolCallCompleted | ToolCallFailed | SessionClosed
+from odradek_schemas.failures import Failure, FailureKind
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -58,6 +57,10 @@ class _Session:
     state: BaseModel | None = None
 
 
+async def _remember_nothing(started: SessionStateChanged) -> None:
+    """Where nothing outlives the process, nothing is to be remembered."""
+
+
 class _Refused(Exception):
     def __init__(self, kind: FailureKind, message: str) -> None:
         super().__init__(message)
@@ -69,6 +72,7 @@ class Sessions:
 
     `open_answer` opens a sealed answer for environments whose evidence needs it, and `seal` closes what they
     gather with it; a `Sessions` without them fails such sessions as `answer_unreadable`.
+    `remember` returns when a session with a started call is where it survives the process.
     """
 
     def __init__(
@@ -76,10 +80,12 @@ class Sessions:
         load: Callable[[str], Environment] = load_environment,
         open_answer: Callable[[str], JsonObject] | None = None,
         seal: Callable[[JsonObject], str] | None = None,
+        remember: Callable[[SessionStateChanged], Awaitable[None]] = _remember_nothing,
     ) -> None:
         self._load = load
         self._open_answer = open_answer
         self._seal = seal
+        self._remember = remember
         self._environments: dict[str, Environment] = {}
         self._open: dict[str, _Session] = {}
 
@@ -103,28 +109,27 @@ class Sessions:
             async with asyncio.timeout(action.timeout_seconds if seconds is None else seconds) as deadline:
                 return await self._apply(action)
         except _Refused as refused:
-            failure = fault(action, refused.kind, str(refused))
+            failure = replies.fault(action, refused.kind, str(refused))
         except (
             BaseException
         ) as error:  # user code may raise anything, SystemExit too: it becomes a typed failure
             if _is_cancelled(error):
                 raise
             if isinstance(error, TimeoutError) and deadline.expired():
-                failure = overdue(action)
+                failure = replies.overdue(action)
             else:
-                failure = fault(action, FailureKind.ENVIRONMENT_ERROR, _describe(error))
+                failure = replies.fault(action, FailureKind.ENVIRONMENT_ERROR, _describe(error))
         return self.fail(action, failure)
 
     def fail(self, action: SessionAction, failure: Failure) -> Outcome:
         """Answer an action that is not, or could not be, carried out. A session that can't be closed ends all the same."""
         if isinstance(action, ToolCallRequested):
             self._rewind(action.session_id)
-            reply = ToolCallFailed(**_names(action, "failed"), call_id=action.id, failure=failure)
-            return Outcome(reply)
+            return Outcome(replies.call_failed(action, failure))
         ended = isinstance(action, SessionCloseRequested) and action.session_id in self._open
         if ended:
             self.forget(action.session_id)
-        return Outcome(session_failed(action, failure), ended=ended)
+        return Outcome(replies.session_failed(action, failure), ended=ended)
 
     async def _apply(self, action: SessionAction) -> Outcome:
         if isinstance(action, SessionRequested):
@@ -142,9 +147,9 @@ class Sessions:
             )
         task = _read(environment.Task, request.task)
         state = await in_thread(environment.reset, task, request.seed)
-        record = _record(request, state)
+        record = records.opened(request, state)
         ready = SessionReady(
-            **_names(request, "ready"),
+            **replies.names(request, "ready"),
             tools=request.tools or environment.tools(),
             observation=await in_thread(environment.observe, state),
         )
@@ -166,26 +171,29 @@ class Sessions:
             )
         environment = await self._environment(record.request.environment)
         state = self._living(session, environment)
-        began = time.perf_counter()
+        if action.id in record.started:
+            return _answered(session, action, state, replies.interrupted(action))
         function = action.call.function
+        if environment.at_most_once(function.name):
+            session.record = records.started(record, action)
+            await self._remember(session.record)
+        began = time.perf_counter()
         result = await environment.call(state, function.name, function.arguments)
         if self._open.get(action.session_id) is not session:
             raise _Refused(FailureKind.SESSION_LOST, "the session ended while the tool was at work")
-        reply = _observation(action, result, (time.perf_counter() - began) * 1000)
-        earlier = record.answered if action.turn == record.turn else {}
-        session.record = _record(record.request, state, action.turn, {**earlier, action.id: reply})
-        return Outcome(reply, session.record)
+        reply = replies.observation(action, result, (time.perf_counter() - began) * 1000)
+        return _answered(session, action, state, reply)
 
     async def _close(self, action: SessionCloseRequested) -> Outcome:
         if action.discard:
             known = action.session_id in self._open
             self.forget(action.session_id)
-            return Outcome(SessionClosed(**_names(action, "closed")), ended=known)
+            return Outcome(SessionClosed(**replies.names(action, "closed")), ended=known)
         session = self._session(action)
         environment = await self._environment(session.record.request.environment)
         evidence, sealed = await self._evidence(session, environment)
         closed = SessionClosed(
-            **_names(action, "closed"),
+            **replies.names(action, "closed"),
             evidence=evidence,
             sealed_evidence=sealed,
             final_state=session.record.state,
@@ -246,61 +254,11 @@ class Sessions:
             session.state = None
 
 
-def fault(action: SessionAction, kind: FailureKind, message: str) -> Failure:
-    """A failure of `action`, at the stage where it belongs."""
-    stage = Stage.TOOL if isinstance(action, ToolCallRequested) else Stage.SESSION
-    return Failure(kind=kind, stage=stage, message=message)
-
-
-def overdue(action: SessionAction) -> Failure:
-    """The failure of an action that did not end within its `timeout_seconds`."""
-    if isinstance(action, ToolCallRequested):
-        what, kind = f"tool {action.call.function.name!r}", FailureKind.TOOL_DEADLINE
-    else:
-        opening = isinstance(action, SessionRequested)
-        what, kind = f"{'opening' if opening else 'closing'} the session", FailureKind.SESSION_DEADLINE
-    return fault(action, kind, f"{what} took longer than {action.timeout_seconds:g} s")
-
-
-def session_failed(action: SessionRequested | SessionCloseRequested, failure: Failure) -> SessionFailed:
-    return SessionFailed(**_names(action, "failed"), failure=failure)
-
-
-def _names(action: SessionAction, outcome: str) -> dict[str, Any]:
-    """The ids of a reply: of the call for a tool call, else of the session."""
-    owner = action.id if isinstance(action, ToolCallRequested) else action.session_id
-    return {
-        "id": f"{owner}/{outcome}",
-        "run_id": action.run_id,
-        "rollout_id": action.rollout_id,
-        "session_id": action.session_id,
-    }
-
-
-def _observation(action: ToolCallRequested, result: ToolResult, latency_ms: float) -> ToolCallCompleted:
-    return ToolCallCompleted(
-        **_names(action, "completed"),
-        call_id=action.id,
-        content=result.content,
-        is_error=result.is_error,
-        done=result.done,
-        latency_ms=latency_ms,
-    )
-
-
-def _record(
-    request: SessionRequested,
-    state: BaseModel,
-    turn: int = 0,
-    answered: dict[str, ToolCallCompleted] | None = None,
-) -> SessionStateChanged:
-    return SessionStateChanged(
-        **_names(request, "state"),
-        request=request,
-        state=state.model_dump(mode="json"),
-        turn=turn,
-        answered=answered or {},
-    )
+def _answered(
+    session: _Session, action: ToolCallRequested, state: BaseModel, reply: ToolCallCompleted
+) -> Outcome:
+    session.record = records.answered(session.record, action, state, reply)
+    return Outcome(reply, session.record)
 
 
 def _read(model: type[_Model], content: JsonObject) -> _Model:

@@ -129,6 +129,23 @@ def test_a_request_keeps_the_conversation_as_it_was(table, calls):
     assert len(first.messages) == 2
 
 
+def test_an_interrupted_call_is_told_and_the_rollout_goes_on(table, calls):
+    play = table(ToolCalling())
+    play.start()
+    play.ready()
+    play.reply(calls=calls("send", "add"))
+    send, add = play.actions()
+    play.observe(send, "This call was interrupted.", is_error=True, interrupted=True)
+    play.observe(add, "5")
+    asked = play.last(ModelCallRequested)
+    assert [message.text for message in asked.messages[-2:]] == ["This call was interrupted.", "5"]
+    play.reply("sent, perhaps")
+    play.closed()
+    assert play.trajectory.status is RolloutStatus.COMPLETED
+    steps = [step for step in play.trajectory.steps if isinstance(step, ToolStep)]
+    assert [(step.is_error, step.interrupted) for step in steps] == [(True, True), (False, False)]
+
+
 def test_a_tool_ends_the_episode(table, calls):
     play = table(ToolCalling(), limits={"max_turns": 1})
     play.start()

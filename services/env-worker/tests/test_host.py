@@ -12,7 +12,8 @@ from pydantic import BaseModel
 
 from odradek.environment import Environment
 from odradek.plugins import load_environment
-from odradek.sessions import SessionAction, Sessions
+from odradek.session_replies import SessionAction
+from odradek.sessions import Sessions
 from odradek.tools import tool
 from odradek_env_worker.app import create_processor
 from odradek_env_worker.flights import MOST_DEATHS, Flights, flight_of

@@ -5,7 +5,7 @@ import sys
 
 from odradek.sessions import Sessions
 from odradek_env_worker.flights import Flights
-from odradek_env_worker.host import SessionHost
+from odradek_env_worker.host import SessionHost, remembering
 from odradek_env_worker.settings import EnvSettings
 from odradek_env_worker.threads import ToolThreads
 from odradek_env_worker.watchdog import Watchdog
@@ -28,7 +28,8 @@ def create_processor(settings: EnvSettings) -> ConcurrentProcessor:
 
     def create(context: HandlerContext) -> SessionHost:
         watchdog.start()
-        return SessionHost(Sessions(open_answer=open_answer, seal=seal), threads, flights)
+        sessions = Sessions(open_answer=open_answer, seal=seal, remember=remembering(context.commit))
+        return SessionHost(sessions, threads, flights)
 
     return ConcurrentProcessor(
         name=ENV,

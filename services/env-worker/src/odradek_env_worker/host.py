@@ -1,9 +1,10 @@
 """The sessions of one partition: actions in, observations and the changelog out."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 
-from odradek.sessions import Outcome, SessionAction, Sessions, fault, overdue
+from odradek.session_replies import SessionAction, fault, overdue
+from odradek.sessions import Outcome, Sessions
 from odradek.threads import running_in
 from odradek_env_worker.flights import MOST_DEATHS, Flights, flight_of
 from odradek_env_worker.rejects import rejected
@@ -82,6 +83,18 @@ class SessionHost:
 
     async def close(self) -> None:
         """Sessions live in the changelog; there is nothing else to put away."""
+
+
+def remembering(
+    commit: Callable[[Outputs], Awaitable[None]],
+) -> Callable[[SessionStateChanged], Awaitable[None]]:
+    """How a started call is remembered: the changelog is committed before the tool is begun."""
+
+    async def remember(session: SessionStateChanged) -> None:
+        await commit([Output(SESSIONS.name, session)])
+        reach("tool.started")
+
+    return remember
 
 
 def _killing(action: SessionAction, deaths: int) -> Failure:
