@@ -131,7 +131,7 @@ class Committer:
             if isinstance(output, Tombstone):
                 encoded.append((target, tombstone(output.key)))
                 continue
-            record = encode(output.event, self._worker, traceparent(output.event))
+            record = encode(output.event, self._worker, traceparent(output.event), output.value)
             if record.value is not None and len(record.value) > CLAIM_CHECK_BYTES:
                 record = with_reference(record, await self._blobs.put(record.value, _retention(output.topic)))
             encoded.append((target, record))

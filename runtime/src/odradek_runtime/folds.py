@@ -12,7 +12,7 @@ from typing import Protocol
 
 from odradek_runtime.records import Outputs, Record
 from odradek_schemas.codec import RecordError
-from odradek_schemas.events import Event, RecordCoordinates
+from odradek_schemas.events import Event
 
 
 class Fold(Protocol):
@@ -27,8 +27,8 @@ class Fold(Protocol):
     def begin(self, position: int, now: datetime) -> None:
         """A cycle begins. What it writes to the changelog will lie at `position` or later; `now` is its time."""
 
-    def accept(self, event: Event, source: RecordCoordinates | None) -> Outputs:
-        """Decide on one event. `source` is None for what did not come from an input topic (posted events, control)."""
+    def accept(self, event: Event, record: Record | None) -> Outputs:
+        """Decide on one event. `record` is None for what did not come from an input topic (posted events, control)."""
 
     def reject(self, record: Record, error: RecordError) -> Outputs:
         """Decide on a record that can't be read: a typed failure for whoever waits for it. Its headers are known."""
@@ -54,7 +54,7 @@ class Fold(Protocol):
 
 Post = Callable[[Event], None]
 """Give the fold an event that comes from no topic (a job's result). Callable from the event loop's thread only;
-the event is accepted in a later cycle with `source` None, and lost when the worker dies: the fold, restored, must
+the event is accepted in a later cycle with `record` None, and lost when the worker dies: the fold, restored, must
 start the job again."""
 
 

@@ -30,11 +30,15 @@ class Record(NamedTuple):
 
 
 class Output(NamedTuple):
-    """An event to write to `topic`. `partition` None: the partition that the input came from."""
+    """An event to write to `topic`. `partition` None: the partition that the input came from.
+
+    `value`: the event's JSON, where that is known already.
+    """
 
     topic: str
     event: Event
     partition: int | None = None
+    value: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

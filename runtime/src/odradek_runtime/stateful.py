@@ -154,7 +154,7 @@ class StatefulOwner:
                     event = self._intake.decode(record, record.value)
                 else:
                     event = await self._intake.read(record)
-                return self._fold.accept(event, record.coordinates)
+                return self._fold.accept(event, record)
             except RecordError as problem:
                 error = problem
         return self._reject(record, error)

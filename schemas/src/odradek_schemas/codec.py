@@ -74,8 +74,8 @@ class Envelope(NamedTuple):
     traceparent: str | None
 
 
-def encode(event: Event, source: str, traceparent: str | None = None) -> Encoded:
-    """Encode `event` as written by `source` (the service's name)."""
+def encode(event: Event, source: str, traceparent: str | None = None, value: bytes | None = None) -> Encoded:
+    """Encode `event` as written by `source` (the service's name). `value`: its JSON, where that is known already."""
     headers = [
         *_CONSTANT,
         ("ce_type", event.type.encode()),
@@ -92,8 +92,15 @@ def encode(event: Event, source: str, traceparent: str | None = None) -> Encoded
         headers.append(("traceparent", traceparent.encode()))
     if type(event) is RewardAssigned:
         headers.append(("ce_scoring", event.scoring.encode()))
-    value = event.__pydantic_serializer__.to_json(event, exclude_none=True)
+    if value is None:
+        value = event.__pydantic_serializer__.to_json(event, exclude_none=True)
     return Encoded(event.key.encode(), value, tuple(headers))
+
+
+def spliced(event: Event, field: str, json: bytes) -> bytes:
+    """The JSON of `event` with `json` as its `field`: for a part that came as JSON and goes out as it came."""
+    rest = event.__pydantic_serializer__.to_json(event, exclude={field}, exclude_none=True)
+    return b'%b,"%b":%b}' % (rest[:-1], field.encode(), json)
 
 
 def tombstone(key: str) -> Encoded:

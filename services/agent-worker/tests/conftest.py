@@ -138,9 +138,8 @@ class Worker:
         self.fold.begin(self.end, self.now)
         outputs, self.first = self.first, []
         for event in events:
-            topic = "control" if isinstance(event, RunCancelled) else "input"
-            source = None if topic == "control" else RecordCoordinates(topic=topic, partition=3, offset=0)
-            outputs = outputs + self.fold.accept(event, source)
+            record = None if isinstance(event, RunCancelled) else as_read("input", event)
+            outputs = outputs + self.fold.accept(event, record)
         for topic, event in rejected:
             record = unreadable(topic, event)
             outputs = outputs + self.fold.reject(record, error(record.coordinates, "not JSON"))
@@ -200,18 +199,21 @@ class Worker:
 
 def through_the_log(output: Output) -> Event:
     topic = BY_NAME[output.topic]
-    encoded = encode(output.event, "agent-worker")
+    encoded = encode(output.event, "agent-worker", value=output.value)
     assert encoded.value is not None
     assert output.event.type in topic.types
     event: Event = topic.adapter.validate_json(encoded.value, extra="ignore")
     return event
 
 
-def unreadable(topic: str, event: Event) -> Record:
+def as_read(topic: str, event: Event) -> Record:
     encoded = encode(event, "test")
-    coordinates = RecordCoordinates(topic=topic, partition=3, offset=17)
-    envelope = read_envelope(encoded.headers, coordinates)
-    return Record(topic, 3, 17, encoded.key, b"{", encoded.headers, envelope)
+    envelope = read_envelope(encoded.headers, RecordCoordinates(topic=topic, partition=3, offset=17))
+    return Record(topic, 3, 17, encoded.key, encoded.value or b"", encoded.headers, envelope)
+
+
+def unreadable(topic: str, event: Event) -> Record:
+    return as_read(topic, event)._replace(value=b"{")
 
 
 class Tools:

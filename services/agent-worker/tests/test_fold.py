@@ -6,7 +6,6 @@ from odradek_schemas.codec import BlobMissing, InvalidValue
 from odradek_schemas.events import (
     JournalAppended,
     PolicyUpdated,
-    RolloutEnded,
     RolloutSnapshot,
     RunCancelled,
     SessionFailed,
@@ -28,9 +27,9 @@ def test_a_rollout_through_the_fold(make_worker, tools):
     assert [made.id for made in entry.requests] == [call.id]
 
     outputs = worker.cycle(tools.answer(call))
-    assert [output.topic for output in outputs] == ["journal", "trajectories", "journal"]
-    assert isinstance(outputs[2].event, RolloutEnded)
-    assert outputs[2].event.status is RolloutStatus.COMPLETED
+    assert [output.topic for output in outputs] == ["journal", "trajectories"]
+    assert outputs[0].event.ended is RolloutStatus.COMPLETED
+    assert entry.ended is None
     assert worker.fold.restore_point() is None
     assert worker.fold.next_timer() is None
 

@@ -60,13 +60,17 @@ class RequestPrint(Model):
 
 
 class JournalAppended(RolloutEvent):
-    """Input number `sequence` of a rollout was accepted; `source` is where it was read, None for timers."""
+    """Input number `sequence` of a rollout was accepted; `source` is where it was read, None for timers.
+
+    `ended`: it was the last one, the trajectory is out, and nothing of the rollout need be restored.
+    """
 
     type: Literal["JournalAppended"] = "JournalAppended"
     sequence: int
     source: RecordCoordinates | None = None
     input: SerializeAsAny[JournalInput]
     requests: list[RequestPrint] = Field(default_factory=list)
+    ended: RolloutStatus | None = None
 
 
 class RolloutSnapshot(RolloutEvent):
@@ -77,7 +81,7 @@ class RolloutSnapshot(RolloutEvent):
 
 
 class RolloutEnded(RolloutEvent):
-    """The rollout's trajectory is out: nothing of it need be restored."""
+    """A rollout that accepted nothing has ended (it could not be read, or not be run again): nothing to restore."""
 
     type: Literal["RolloutEnded"] = "RolloutEnded"
     status: RolloutStatus

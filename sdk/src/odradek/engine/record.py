@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from odradek.engine.attempt import Attempt
-from odradek.engine.trusted import trusted
+from odradek_schemas.base import trusted
 from odradek_schemas.events import SessionClosed, TrajectoryFinished
 from odradek_schemas.failures import Failure
 from odradek_schemas.messages import Usage

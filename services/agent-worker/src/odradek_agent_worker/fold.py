@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from odradek.engine import RolloutMachine, Unreplayable, abandoned, replay, request_of
 from odradek.harness import Harness
 from odradek_agent_worker.admission import Admission
-from odradek_agent_worker.playing import Playing, published
+from odradek_agent_worker.playing import Playing, ended_unplayed
 from odradek_agent_worker.restore import Recorded, Restoration
 from odradek_agent_worker.timers import Timer, Timers
 from odradek_agent_worker.unreadable import failed_result, failed_rollout, failure_of
@@ -19,7 +19,6 @@ from odradek_schemas.events import (
     HarnessStuck,
     JournalAppended,
     JournalInput,
-    RecordCoordinates,
     RolloutFaulted,
     RolloutRequested,
     RunCancelled,
@@ -111,7 +110,7 @@ class JournalFold:
         try:
             machine = abandoned(recorded.entries)
         except Unreplayable:
-            return list(published(failed_rollout(rollout_id, failure, self._now)))
+            return ended_unplayed(failed_rollout(rollout_id, failure, self._now))
         playing = self._play(machine, recorded.entries, recorded.first)
         return self._feed(playing, self._fault(playing, failure), None)
 
@@ -121,9 +120,9 @@ class JournalFold:
         self._position = position
         self._now = now
 
-    def accept(self, event: Event, source: RecordCoordinates | None) -> Outputs:
+    def accept(self, event: Event, record: Record | None) -> Outputs:
         if isinstance(event, RolloutRequested):
-            return self._admit(event, source)
+            return self._admit(event, record)
         if isinstance(event, RunCancelled):
             return self._cancel(event)
         if event.rollout_id is None:
@@ -132,7 +131,8 @@ class JournalFold:
         if playing is None:
             self.ignored += 1
             return []
-        return self._feed(playing, event, source)  # type: ignore[arg-type]  # the inputs carry nothing else
+        json = record.value if record is not None else b""
+        return self._feed(playing, event, record, json)  # type: ignore[arg-type]  # the inputs carry nothing else
 
     def reject(self, record: Record, error: RecordError) -> Outputs:
         rollout_id = record.envelope.rollout_id
@@ -141,12 +141,12 @@ class JournalFold:
         failure = failure_of(error)
         playing = self._playing.get(rollout_id)
         if record.topic == TASKS.name:
-            return list(published(failed_rollout(rollout_id, failure, self._now))) if playing is None else []
+            return ended_unplayed(failed_rollout(rollout_id, failure, self._now)) if playing is None else []
         if playing is None:
             self.ignored += 1
             return []
         event = failed_result(record.topic, record.envelope, rollout_id, failure, self._now)
-        return self._feed(playing, event, record.coordinates)
+        return self._feed(playing, event, record)
 
     def fire(self, now: datetime) -> Outputs:
         """Fire what is due; also carry forward rollouts that hold the restore point back."""
@@ -187,7 +187,7 @@ class JournalFold:
 
     # Rollouts
 
-    def _admit(self, event: RolloutRequested, source: RecordCoordinates | None) -> Outputs:
+    def _admit(self, event: RolloutRequested, record: Record | None) -> Outputs:
         rollout_id = event.rollout_id
         if rollout_id in self._playing:
             self.ignored += 1
@@ -196,8 +196,11 @@ class JournalFold:
         playing = self._play(machine, [], self._position)
         stuck = self._stuck.pop(rollout_id, None)
         if stuck is not None:
-            return self._feed(playing, self._fault(playing, _stuck_failure(stuck)), source)
-        return self._feed(playing, self._admission.cancelled(event.run_id) or event, source)
+            return self._feed(playing, self._fault(playing, _stuck_failure(stuck)), record)
+        cancelled = self._admission.cancelled(event.run_id)
+        if cancelled is not None:
+            return self._feed(playing, cancelled, record)
+        return self._feed(playing, event, record, record.value if record is not None else b"")
 
     def _cancel(self, event: RunCancelled) -> Outputs:
         outputs: Outputs = []
@@ -206,18 +209,19 @@ class JournalFold:
                 outputs.extend(self._feed(playing, event, None))
         return outputs
 
-    def _feed(self, playing: Playing, event: JournalInput, source: RecordCoordinates | None) -> Outputs:
-        """Let a rollout accept an input: its journal entry, its requests, and its end."""
+    def _feed(
+        self, playing: Playing, event: JournalInput, record: Record | None, json: bytes = b""
+    ) -> Outputs:
+        """Let a rollout accept an input: its journal entry, its requests, and its end. `json`: the input's own."""
         machine = playing.machine
         with self._watch.over(playing.suspect):
             decision = machine.accept(event, self._now)
         if decision is None:
             self.ignored += 1
             return []
-        outputs: Outputs = [*playing.record(event, decision, source)]
+        outputs: Outputs = [*playing.record(event, decision, record, json)]
         if decision.finished is not None:
             del self._playing[playing.rollout_id]
-            outputs.extend(published(decision.finished))
         else:
             for due, timer in decision.timers:
                 self._timers.arm(due, playing.rollout_id, timer)

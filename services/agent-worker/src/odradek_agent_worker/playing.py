@@ -5,13 +5,14 @@ from datetime import datetime
 
 from odradek.engine import Decision, RolloutMachine
 from odradek_agent_worker.watch import Suspect
-from odradek_runtime.records import Output
+from odradek_runtime.records import Output, Record, Tombstone
+from odradek_schemas.base import trusted
+from odradek_schemas.codec import spliced
 from odradek_schemas.events import (
     Event,
     JournalAppended,
     JournalInput,
     ModelCallRequested,
-    RecordCoordinates,
     RolloutEnded,
     RolloutSnapshot,
     SessionCloseRequested,
@@ -19,7 +20,6 @@ from odradek_schemas.events import (
     ToolCallRequested,
     TrajectoryFinished,
 )
-from odradek_schemas.rollouts import RolloutStatus
 from odradek_schemas.topics import JOURNAL, MODEL_CALLS, TOOL_ACTIONS, TRAJECTORIES
 
 _TOPICS: dict[type[Event], str] = {
@@ -48,26 +48,37 @@ class Playing:
         return self.machine.request.rollout_id
 
     def record(
-        self, event: JournalInput, decision: Decision, source: RecordCoordinates | None
+        self, event: JournalInput, decision: Decision, record: Record | None, json: bytes
     ) -> list[Output]:
-        """The entry for an accepted input, and the requests that it caused."""
-        sequence = len(self.entries)
-        rollout_id = self.rollout_id
-        entry = JournalAppended(
-            id=f"{rollout_id}/journal/{sequence}",
-            run_id=self.run_id,
-            rollout_id=rollout_id,
-            time=decision.now,
-            sequence=sequence,
-            source=source,
-            input=event,
-            requests=decision.prints,
-        )
+        """The entry for an accepted input, what it caused to be asked, and the trajectory if it was the last.
+
+        `json`: the input as it was read, which the entry then repeats as it is; empty: it did not come as JSON.
+        """
+        entry = self._entry(event, decision, record)
         self.entries.append(entry)
-        return [
-            Output(JOURNAL.name, entry),
-            *(Output(_TOPICS[type(request)], request) for request in decision.requests),
-        ]
+        outputs = [Output(JOURNAL.name, entry, value=spliced(entry, "input", json) if json else None)]
+        outputs += [Output(_TOPICS[type(request)], request) for request in decision.requests]
+        if decision.finished is not None:
+            outputs.append(Output(TRAJECTORIES.name, decision.finished))
+        return outputs
+
+    def _entry(self, event: JournalInput, decision: Decision, record: Record | None) -> JournalAppended:
+        request, sequence, finished = self.machine.request, len(self.entries), decision.finished
+        return trusted(
+            JournalAppended,
+            {
+                "type": "JournalAppended",
+                "id": f"{request.rollout_id}/journal/{sequence}",
+                "run_id": request.run_id,
+                "rollout_id": request.rollout_id,
+                "time": decision.now,
+                "sequence": sequence,
+                "source": None if record is None else record.coordinates,
+                "input": event,
+                "requests": decision.prints,
+                "ended": None if finished is None else finished.trajectory.status,
+            },
+        )
 
     def snapshot(self, now: datetime) -> Output:
         """All entries in one record."""
@@ -81,19 +92,13 @@ class Playing:
         return Output(JOURNAL.name, snapshot)
 
 
-def published(finished: TrajectoryFinished) -> list[Output]:
-    """The trajectory, and the word that nothing of the rollout need be restored."""
-    return [
-        Output(TRAJECTORIES.name, finished),
-        Output(JOURNAL.name, _ended(finished, finished.trajectory.status)),
-    ]
-
-
-def _ended(finished: TrajectoryFinished, status: RolloutStatus) -> RolloutEnded:
-    return RolloutEnded(
+def ended_unplayed(finished: TrajectoryFinished) -> list[Output | Tombstone]:
+    """The trajectory of a rollout that accepts nothing, and the word that nothing of it need be restored."""
+    ended = RolloutEnded(
         id=f"{finished.rollout_id}/ended",
         run_id=finished.run_id,
         rollout_id=finished.rollout_id,
         time=finished.time,
-        status=status,
+        status=finished.trajectory.status,
     )
+    return [Output(TRAJECTORIES.name, finished), Output(JOURNAL.name, ended)]

@@ -21,12 +21,12 @@ class Restoration:
         self.stuck: dict[str, HarnessStuck] = {}
 
     def take(self, event: Event, offset: int) -> None:
-        if isinstance(event, JournalAppended):
+        if isinstance(event, JournalAppended) and event.ended is None:
             self.unfinished.setdefault(event.rollout_id, Recorded(offset, [])).entries.append(event)
         elif isinstance(event, RolloutSnapshot):
             self.unfinished.pop(event.rollout_id, None)
             self.unfinished[event.rollout_id] = Recorded(offset, list(event.entries))
-        elif isinstance(event, RolloutEnded):
+        elif isinstance(event, JournalAppended | RolloutEnded):
             self.unfinished.pop(event.rollout_id, None)
             self.stuck.pop(event.rollout_id, None)
         elif isinstance(event, HarnessStuck):

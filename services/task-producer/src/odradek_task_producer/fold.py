@@ -13,7 +13,6 @@ from odradek_runtime.records import Outputs, Record
 from odradek_schemas.codec import RecordError
 from odradek_schemas.events import (
     Event,
-    RecordCoordinates,
     RewardAssigned,
     RunCountRecorded,
     RunCountReleased,
@@ -61,7 +60,7 @@ class ProducerFold:
     def begin(self, position: int, now: datetime) -> None:
         self._position, self._now = position, now
 
-    def accept(self, event: Event, source: RecordCoordinates | None) -> Outputs:
+    def accept(self, event: Event, record: Record | None) -> Outputs:
         if isinstance(event, RewardAssigned):
             self._count.accept(event)
         elif isinstance(event, RunCountReleased):
