@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 from odradek_local.restarts import MOST, WITHIN_S
+from tests.chaos.disks import small_disks
 from tests.chaos.scenario import Ground, Scenario
 from tests.chaos.watch import Watch
 from tests.chaos.workers import Workers
@@ -81,6 +82,9 @@ async def opened(stack: RunningStack, folder: Path) -> AsyncIterator[Arena]:
 @asynccontextmanager
 async def built(ground: Ground, folder: Path) -> AsyncIterator[Arena]:
     """An arena on a stack of its own, with its data and logs in `folder`."""
-    with running_stack(folder, ground.environment, local_model=False) as stack:
+    with (
+        small_disks(folder, ground.disks),
+        running_stack(folder, ground.environment, local_model=False) as stack,
+    ):
         async with opened(stack, folder) as arena:
             yield arena

@@ -11,13 +11,21 @@ from pathlib import Path
 
 from tests.chaos.results import Result, read
 from tests.chaos.scenario import Scenario
-from tests.chaos.scenarios import broker, processes
+from tests.chaos.scenarios import broker, code, disks, effects, models, poison, processes
 from tests.support.stack import ROOT
 
 DOCUMENT = ROOT / "docs" / "reliability.md"
 BEGIN, END = "<!-- chaos matrix: begin (make reliability) -->", "<!-- chaos matrix: end -->"
 
-SCENARIOS: tuple[Scenario, ...] = (*processes.SCENARIOS, *broker.SCENARIOS)
+SCENARIOS: tuple[Scenario, ...] = (
+    *processes.SCENARIOS,
+    *broker.SCENARIOS,
+    *models.SCENARIOS,
+    *code.SCENARIOS,
+    *effects.SCENARIOS,
+    *poison.SCENARIOS,
+    *disks.SCENARIOS,
+)
 
 NOT_APPLICABLE = {
     "Redis lost, and empty afterwards": "no worker uses Redis yet: leases and limits are each process's own",

@@ -33,8 +33,8 @@ async def play(scenario: Scenario, arena: Arena, seed: int) -> Result:
 
 async def _played(on: Field, seed: int) -> Result:
     arena, scenario = on.arena, on.scenario
-    await asyncio.gather(*(arena.workers.add(kind) for kind in scenario.second))
     await arena.workers.settled(SETTLE_SECONDS)
+    await asyncio.gather(*(arena.workers.add(kind) for kind in scenario.second))
     memory, asked = arena.workers.memory_mib(), RequestLog(arena.stack.requests)
     load = scenario.load
     request = run_requested(
@@ -51,6 +51,8 @@ async def _played(on: Field, seed: int) -> Result:
     await _strike(on, scenario.strikes)
     finished = await _finished(on)
     counted, repeated, problems = judged(on, finished, asked.of(on.run))
+    for check in scenario.checks:
+        problems += await check.problems(on)
     grown = {
         k: mib - memory[k] for k, mib in arena.workers.memory_mib().items() if mib - memory[k] > GROWTH_MIB
     }

@@ -73,6 +73,8 @@ class Expected:
     status: RunStatus = RunStatus.FINISHED
     failures: frozenset[FailureKind] = frozenset()
     dead_letters: int = 0
+    by_row: tuple[FailureKind | None, ...] | None = None
+    """Instead of `failures`: for each row how exactly its rollouts end; None: completed with a reward of 1."""
     repeats_each: int | None = None
     """Most requests of one call beyond the first; None: as many as there are strikes."""
 
@@ -97,12 +99,23 @@ class Strike(Protocol):
         """Raises TimeoutError when the moment does not come."""
 
 
+class Check(Protocol):
+    """Something that must be so when the run has ended."""
+
+    async def problems(self, on: "Field") -> list[str]:
+        """What is not so."""
+
+
 @dataclass(frozen=True)
 class Ground:
-    """What a scenario stands on. Scenarios with equal grounds share one stack, one after another."""
+    """What a scenario stands on. Scenarios with equal grounds share one stack, one after another.
+
+    `disks` are folders below the stack's own that lie on small disks of so many MiB.
+    """
 
     environment: Mapping[str, str] = field(default_factory=dict, hash=False)
     name: str = "shared"
+    disks: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -118,6 +131,7 @@ class Scenario:
     second: tuple[str, ...] = ()
     """Kinds of worker of which a second one, with dynamic membership, is there from the start."""
     expected: Expected = Expected()
+    checks: tuple[Check, ...] = ()
     recovery: Recovery = Recovery.RESTART
     ground: Ground = Ground()
     deadline_seconds: float = 120.0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from odradek_schemas.events import RewardAssigned, RunFinished
+from odradek_schemas.failures import FailureKind
 from odradek_schemas.rollouts import RolloutStatus
 from tests.chaos.arena import Field, Hit
 from tests.chaos.scenario import Expected
@@ -120,6 +121,8 @@ def unexpected(watch: Watch, finished: RunFinished, expected: Expected) -> list[
     if letters != expected.dead_letters:
         problems.append(f"{letters} dead letters, not {expected.dead_letters}")
     all_rewards = rewards(watch, finished.run_id)
+    if expected.by_row is not None:
+        return problems + _unlike_their_rows(all_rewards, expected.by_row)
     failed = [r for r in all_rewards if r.status is not RolloutStatus.COMPLETED]
     odd = Counter(
         str(r.failure.kind if r.failure else r.status)
@@ -134,6 +137,20 @@ def unexpected(watch: Watch, finished: RunFinished, expected: Expected) -> list[
         problems.append("not all rewards are 1: a tool call was lost or applied twice")
     if any(r.reward is not None or not r.masked for r in failed):
         problems.append("a failed rollout has a reward that is not masked")
+    return problems
+
+
+def _unlike_their_rows(
+    all_rewards: list[RewardAssigned], by_row: tuple[FailureKind | None, ...]
+) -> list[str]:
+    problems = []
+    for reward in all_rewards:
+        row = int(reward.rollout_id.split("/")[1])
+        kind, wanted = reward.failure.kind if reward.failure else None, by_row[row]
+        if kind is not wanted:
+            problems.append(f"row {row} ended with {kind}, not {wanted}: {reward.failure}")
+        if (reward.reward, reward.masked) != ((1.0, False) if wanted is None else (None, True)):
+            problems.append(f"the reward of row {row} is {reward.reward} (masked: {reward.masked})")
     return problems
 
 

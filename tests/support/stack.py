@@ -1,9 +1,11 @@
 """A local stack with scripted models, as the tests and the chaos suite use it."""
 
+import json
 import os
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,10 +18,58 @@ from odradek_local.supervisor import down, status, up
 from tests.support.log import Log
 
 ROOT = Path(__file__).parent.parent.parent
-SCRIPTS = ("instant", "mcqa", "tool_loop", "flaky", "error500", "slow")
+SCRIPTS = (
+    "instant",
+    "mcqa",
+    "tool_loop",
+    "planned",
+    "flaky",
+    "rate_limited",
+    "error500",
+    "broken_json",
+    "endless",
+    "trickle",
+    "close",
+    "cut",
+    "slow",
+)
+NOWHERE = "http://127.0.0.1:9/v1"
+"""Where nobody listens."""
 LATENCY_MS = 5
 PATIENT_LATENCY_MS = 400
 """Of the models whose names end in `_patient`: time enough to strike while a call is in flight."""
+
+
+@dataclass
+class ScriptedModel:
+    """A scripted model's server; it can be killed, and started again at the same address."""
+
+    process: "subprocess.Popen[bytes]"
+    base_url: str
+    folder: Path
+    name: str
+    arguments: tuple[str, ...]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(10)
+
+    def start_again(self) -> None:
+        port = self.base_url.rpartition(":")[2].removesuffix("/v1")
+        self.process, _, _ = start_scripted_model(
+            self.folder, *self.arguments, "--port", port, name=self.name
+        )
+
+    def answer_by(self, script: str | None) -> None:
+        """Let `script` answer for all models of this server; None: each for itself, as ever."""
+        url = self.base_url.removesuffix("/v1") + "/fault"
+        order = urllib.request.Request(url, json.dumps({"script": script}).encode(), method="POST")
+        urllib.request.urlopen(order, timeout=10).close()
+
+    def hasty(self) -> int:
+        """How many requests came before the time that the server had asked to wait."""
+        with urllib.request.urlopen(self.base_url.removesuffix("/v1") + "/counts", timeout=10) as answer:
+            return sum(json.load(answer)["hasty"].values())
 
 
 @dataclass(frozen=True)
@@ -30,6 +80,7 @@ class RunningStack:
     log: Log
     requests: Path
     faults: Path
+    models: tuple[ScriptedModel, ...]
 
     @property
     def state(self) -> StackState:
@@ -62,13 +113,13 @@ def running_stack(
     """A stack with its data in `folder`; `environment` is added to that of its processes."""
     faults = folder / "faults"
     faults.mkdir(parents=True)
-    models = []
+    models: list[ScriptedModel] = []
     try:
         for name, latency in (("model", LATENCY_MS), ("patient", PATIENT_LATENCY_MS)):
-            models.append(
-                start_scripted_model(folder, "--script", "instant", "--latency-ms", str(latency), name=name)
-            )
-        (_, quick, requests), (_, patient, _) = models
+            arguments = ("--script", "instant", "--latency-ms", str(latency), "--retry-after", "1")
+            process, url, requests = start_scripted_model(folder, *arguments, name=name)
+            models.append(ScriptedModel(process, url, folder, name, arguments))
+        quick, patient = (model.base_url for model in models)
         settings = LocalSettings(
             data_dir=folder / "data",
             kafka_port=0,
@@ -80,18 +131,20 @@ def running_stack(
         with mock.patch.dict(os.environ, {"ODRADEK_FAULTS": str(faults)} | dict(environment or {})):
             state = up(settings)
         try:
-            yield RunningStack(settings, Log(state.bootstrap, state.topic_prefix), requests, faults)
+            log = Log(state.bootstrap, state.topic_prefix)
+            yield RunningStack(settings, log, requests, faults, tuple(models))
         finally:
             down(settings)
     finally:
-        for process, _, _ in models:
-            process.terminate()
-            process.wait(10)
+        for model in models:
+            model.process.terminate()
+            model.process.wait(10)
 
 
 def _upstreams(quick: str, patient: str) -> dict[str, Upstream]:
     upstreams = {name: Upstream(base_url=quick, model=name) for name in SCRIPTS}
     upstreams |= {f"{name}_patient": Upstream(base_url=patient, model=name) for name in SCRIPTS}
     return upstreams | {
-        "tool_loop_json": Upstream(base_url=quick, model="tool_loop", tool_calls="json_schema")
+        "tool_loop_json": Upstream(base_url=quick, model="tool_loop", tool_calls="json_schema"),
+        "nowhere": Upstream(base_url=NOWHERE, model="instant"),
     }

@@ -1,0 +1,158 @@
+"""What can be done to what the workers lean on: model servers, the memory of a process, a disk."""
+
+import asyncio
+import resource
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from odradek_local.state import Status
+from odradek_local.supervisor import down, up
+from odradek_schemas.events import RunFinished
+from tests.chaos.arena import Field, Hit
+from tests.chaos.disks import fill, free
+from tests.chaos.strikes import Progress
+from tests.chaos.workers import GATEWAY, KINDS
+
+DEGRADED_SECONDS = 120.0
+SOMETIME = Progress()
+
+
+@dataclass(frozen=True)
+class ModelsAnswerBy:
+    """For `seconds`, or to the run's end, all models answer by this script."""
+
+    script: str
+    seconds: float | None
+    after: Progress = SOMETIME
+
+    async def strike(self, on: Field) -> None:
+        await self.after.reached(on)
+        for model in on.arena.stack.models:
+            await asyncio.to_thread(model.answer_by, self.script)
+        try:
+            await _pass(on, self.seconds)
+        finally:
+            for model in on.arena.stack.models:
+                await asyncio.to_thread(model.answer_by, None)
+        on.hits.append(_mended(on))
+
+
+@dataclass(frozen=True)
+class ModelsDown:
+    """For `seconds`, or to the run's end, no model's server is there: connections are refused."""
+
+    seconds: float | None
+    after: Progress = SOMETIME
+
+    async def strike(self, on: Field) -> None:
+        await self.after.reached(on)
+        for model in on.arena.stack.models:
+            model.kill()
+        try:
+            await _pass(on, self.seconds)
+        finally:
+            for model in on.arena.stack.models:
+                await asyncio.to_thread(model.start_again)
+        on.hits.append(_mended(on))
+
+
+@dataclass(frozen=True)
+class BoundMemory:
+    """From now to the run's end this worker may have so much more address space than it has."""
+
+    kind: str
+    more_mib: int = 512
+
+    async def strike(self, on: Field) -> None:
+        pid = on.arena.workers.pid(self.kind)
+        before = resource.prlimit(pid, resource.RLIMIT_AS)
+        bound = psutil.Process(pid).memory_info().vms + (self.more_mib << 20)
+        resource.prlimit(pid, resource.RLIMIT_AS, (bound, before[1]))
+        try:
+            await _pass(on, None)
+        finally:
+            resource.prlimit(pid, resource.RLIMIT_AS, before)
+
+
+@dataclass(frozen=True)
+class FillDisk:
+    """Fill a disk of the stack's for `seconds`."""
+
+    disk: str
+    seconds: float
+    after: Progress = SOMETIME
+
+    async def strike(self, on: Field) -> None:
+        disk = disk_of(on, self.disk)
+        await self.after.reached(on)
+        await asyncio.to_thread(fill, disk)
+        try:
+            await _pass(on, self.seconds)
+        finally:
+            await asyncio.to_thread(free, disk)
+        on.hits.append(_mended(on, *KINDS))
+
+
+@dataclass(frozen=True)
+class FillDiskForGood:
+    """Fill a disk until the stack says that it can't go on; then give the space back and start the stack again."""
+
+    disk: str
+    part: str
+    says: str
+    after: Progress = SOMETIME
+
+    async def strike(self, on: Field) -> None:
+        disk = disk_of(on, self.disk)
+        await self.after.reached(on)
+        await asyncio.to_thread(fill, disk)
+        await degraded(on, self.part, self.says)
+        await asyncio.to_thread(free, disk)
+        await restarted(on)
+        on.hits.append(_mended(on, *KINDS))
+
+
+async def degraded(on: Field, part: str, says: str) -> None:
+    """Wait until the stack has given `part` up; notes it when the reason does not say `says`."""
+    end = time.monotonic() + DEGRADED_SECONDS
+    while on.arena.stack.state.status is not Status.DEGRADED:
+        if time.monotonic() > end:
+            raise TimeoutError(f"the stack did not give {part} up within {DEGRADED_SECONDS:.0f} s")
+        await asyncio.sleep(0.2)
+    error = on.arena.stack.state.error or ""
+    if not error.startswith(part) or says not in error:
+        raise LookupError(f"the stack should say of {part} that {says!r}; it says: {error}")
+
+
+async def restarted(on: Field) -> None:
+    """Stop the stack, and start it again at the same addresses."""
+    stack = on.arena.stack
+    port = int(stack.log.bootstrap.rpartition(":")[2])
+    await asyncio.to_thread(down, stack.settings)
+    await asyncio.to_thread(up, stack.settings.model_copy(update={"kafka_port": port}))
+
+
+def disk_of(on: Field, name: str) -> Path:
+    return on.arena.stack.settings.folder.parent / name
+
+
+def _mended(on: Field, *kinds: str) -> Hit:
+    """The fault is over now. Whoever worked under it goes on."""
+    everywhere = frozenset(range(on.arena.stack.settings.partitions))
+    now = time.time()
+    return Hit(tuple((kind, everywhere) for kind in kinds or (GATEWAY,)), now, now)
+
+
+async def _pass(on: Field, seconds: float | None) -> None:
+    if seconds is not None:
+        await asyncio.sleep(seconds)
+        return
+    watch, run = on.arena.watch, on.run
+
+    def ended() -> bool:
+        return any(isinstance(sight.event, RunFinished) for sight in watch.of(run, "runs"))
+
+    await watch.until(ended, on.scenario.deadline_seconds, f"the end of run {run}")

@@ -1,0 +1,96 @@
+"""The models' servers, struck."""
+
+from dataclasses import dataclass
+
+from odradek_schemas.failures import FailureKind
+from odradek_schemas.rollouts import Limits
+from tests.chaos.arena import Field
+from tests.chaos.faults import ModelsAnswerBy, ModelsDown
+from tests.chaos.scenario import Expected, Load, Recovery, Scenario
+from tests.chaos.strikes import Progress
+
+STRUCK = "the models' servers"
+TRIES = 8
+"""Most tries of one call, by the gateway's default."""
+AWHILE_SECONDS = 3.0
+EARLY = Progress("rewards", 4, 12)
+
+PATIENT = Load(samples=8, limits=Limits(rollout_seconds=110, model_seconds=60))
+HASTY = Load(samples=8, limits=Limits(rollout_seconds=110, model_seconds=2, max_attempts=6))
+HOPELESS = Limits(rollout_seconds=60, model_seconds=3, max_attempts=2)
+
+
+@dataclass(frozen=True)
+class NobodyHasty:
+    """Whoever was told to wait has waited."""
+
+    async def problems(self, on: Field) -> list[str]:
+        hasty = sum(model.hasty() for model in on.arena.stack.models)
+        return [f"{hasty} requests came before the time that Retry-After said"] if hasty else []
+
+
+def for_a_while(name: str, fault: str, strike: ModelsAnswerBy | ModelsDown, load: Load = PATIENT) -> Scenario:
+    """All rollouts are completed: tried again, if need be in another attempt."""
+    return Scenario(
+        f"model/{name}/while",
+        STRUCK,
+        "any",
+        fault,
+        (strike,),
+        load=load,
+        expected=Expected(repeats_each=TRIES - 1),
+        checks=(NobodyHasty(),),
+        recovery=Recovery.NONE,
+    )
+
+
+def for_ever(script: str, fault: str, kind: FailureKind) -> Scenario:
+    """All rollouts fail, with the kind, after a bounded number of tries; none has a reward."""
+    return Scenario(
+        f"model/{script}/ever",
+        STRUCK,
+        "from the start",
+        fault,
+        (),
+        load=Load(model=script, samples=1, limits=HOPELESS),
+        expected=Expected(by_row=(kind,) * 5, repeats_each=TRIES - 1),
+        checks=(NobodyHasty(),),
+        recovery=Recovery.NONE,
+    )
+
+
+SCENARIOS = (
+    for_a_while(
+        "down", f"down for {AWHILE_SECONDS:.0f} s: connections refused", ModelsDown(AWHILE_SECONDS, EARLY)
+    ),
+    for_a_while(
+        "slow",
+        "no answer within the call's time, for a while",
+        ModelsAnswerBy("slow", AWHILE_SECONDS, EARLY),
+        HASTY,
+    ),
+    *(
+        for_a_while(script, fault, ModelsAnswerBy(script, AWHILE_SECONDS, EARLY))
+        for script, fault in (
+            ("rate_limited", "429 with Retry-After, for a while"),
+            ("error500", "500, for a while"),
+            ("broken_json", "broken JSON, for a while"),
+            ("close", "connections closed without an answer, for a while"),
+            ("cut", "connections closed in mid-answer, for a while"),
+        )
+    ),
+    for_a_while(
+        "trickle",
+        "answers without end, for a while",
+        ModelsAnswerBy("trickle", AWHILE_SECONDS, EARLY),
+        HASTY,
+    ),
+    for_ever("nowhere", "down for good: connections refused", FailureKind.UPSTREAM_UNAVAILABLE),
+    for_ever("slow", "never an answer", FailureKind.MODEL_DEADLINE),
+    for_ever("rate_limited", "429 with Retry-After, for ever", FailureKind.RATE_LIMITED),
+    for_ever("error500", "500, for ever", FailureKind.UPSTREAM_UNAVAILABLE),
+    for_ever("broken_json", "broken JSON, for ever", FailureKind.UPSTREAM_UNAVAILABLE),
+    for_ever("endless", "answers too long to take", FailureKind.UPSTREAM_UNAVAILABLE),
+    for_ever("trickle", "answers that never end", FailureKind.MODEL_DEADLINE),
+    for_ever("cut", "connections closed in mid-answer, for ever", FailureKind.UPSTREAM_UNAVAILABLE),
+)

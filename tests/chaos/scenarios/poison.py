@@ -1,0 +1,5 @@
+"""To come."""
+
+from tests.chaos.scenario import Scenario
+
+SCENARIOS: tuple[Scenario, ...] = ()
