@@ -9,7 +9,7 @@ from odradek_cli.deployment import Deployment
 from odradek_cli.errors import CliError, Exit
 from odradek_cli.kafka import Found, Log, open_log
 from odradek_runtime.records import RawRecord
-from odradek_schemas.codec import Envelope, RecordError, read_envelope
+from odradek_schemas.codec import RecordError, read_envelope
 from odradek_schemas.events import RecordCoordinates, RunFinished, RunRequested
 from odradek_schemas.topics import (
     DEAD_LETTERS,
@@ -95,28 +95,21 @@ def _audits(found: Iterable[Found], run_ids: Sequence[str] | None) -> dict[str, 
 async def _take_partition(
     log: Log, audits: dict[str, RunAudit], partition: int, since: datetime | None
 ) -> None:
+    by_run = {run_id.encode(): one for run_id, one in audits.items()}
     async for records in log.merged(TOPICS, partition, since):
         for topic, raw in records:
-            place = RecordCoordinates(topic=topic.name, partition=raw.partition, offset=raw.offset)
-            try:
-                envelope = read_envelope(raw.headers, place)
-            except RecordError:
-                continue  # nobody's: it names no run
-            one = audits.get(envelope.run_id or "")
+            headers = dict(raw.headers)
+            one = by_run.get(headers.get("ce_runid", b""))
             if one is not None:
-                one.take(await _record(log, topic, raw, envelope, place))
+                one.take(await _opened(log, topic, raw, headers))
 
 
-async def _record(
-    log: Log, topic: Topic, raw: RawRecord, envelope: Envelope, place: RecordCoordinates
-) -> LogRecord:
+async def _opened(log: Log, topic: Topic, raw: RawRecord, headers: dict[str, bytes]) -> LogRecord:
     value, problem = raw.value or b"", None
-    if envelope.dataref is not None:
+    if "ce_dataref" in headers:
+        where = RecordCoordinates(topic=topic.name, partition=raw.partition, offset=raw.offset)
         try:
-            value = await log.value(envelope, value, place)
+            value = await log.value(read_envelope(raw.headers, where), value, where)
         except RecordError as error:
             problem = error.reason
-    where = Place(topic.name, raw.partition, raw.offset)
-    return LogRecord(
-        where, envelope.type, envelope.id, envelope.rollout_id or "", envelope.scoring, value, problem
-    )
+    return LogRecord.of(Place(topic.name, raw.partition, raw.offset), headers, value, problem)

@@ -34,6 +34,8 @@ from odradek_schemas.topics import RUNS, Topic
 CONNECT_SECONDS = 10.0
 SCAN_SECONDS = 120.0
 _POLL_MS = 200
+_FETCH_WAIT_MS = 50
+"""How long a fetch may wait at the end of a partition. A fetch holds up all others of the same broker."""
 _CLOCK_SKEW = timedelta(minutes=10)
 _SOURCE = "cli"
 
@@ -244,6 +246,7 @@ def _consumer(deployment: Deployment, isolation_level: str) -> AIOKafkaConsumer:
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         max_partition_fetch_bytes=4_000_000,
+        fetch_max_wait_ms=_FETCH_WAIT_MS,
     )
 
 

@@ -10,6 +10,13 @@ ENDS_ATTEMPT = frozenset({"ModelCallFailed", "ToolCallFailed", "SessionFailed"})
 ENDS_ROLLOUT = frozenset({"RunCancelled", "RolloutFaulted"})
 STEPS = {"ModelCallCompleted": "model", "ToolCallCompleted": "tool"}
 ROLLOUT_TIMER = "rollout"
+_ANSWERS = {
+    "SessionReady": ("open",),
+    "SessionClosed": ("close",),
+    "SessionFailed": ("open", "close"),
+    "TimerFired": ("open", "close"),
+}
+"""Which requests of a session an input answers. Results of calls have the request's own id as their subject."""
 
 
 @dataclass(slots=True)
@@ -96,37 +103,37 @@ def _resolve(rollout: Rollout, course: Course, entry: Entry, waited: str) -> Non
 
 def _ask(rollout: Rollout, course: Course, entry: Entry) -> None:
     """Note what the entry caused. A harness goes on only when it has all that it waited for."""
-    fresh = [request for request in entry.requests if not _is_of_session(rollout, request)]
-    left = [wait for wait in course.waits if fresh and _attempt(rollout, wait) == _attempt(rollout, fresh[0])]
-    if left:
-        what = f"the harness went on although {left[0]} had no answer"
-        _note(course, Invariant.CALLS, what, [entry.place, course.waits[left[0]].place])
+    if course.waits and entry.requests:
+        _check_patience(rollout, course, entry)
     for request in entry.requests:
         if request in course.asked:
             what = f"{request} was asked for twice"
             _note(course, Invariant.REQUESTS, what, [entry.place, course.asked[request].place])
-        course.asked[request] = course.waits[request] = entry
+        course.asked[request] = entry
+        if not any(made.discard for made in rollout.requests.get(request, ())):
+            course.waits[request] = entry
+
+
+def _check_patience(rollout: Rollout, course: Course, entry: Entry) -> None:
+    fresh = [request for request in entry.requests if not request.endswith(("/open", "/close"))]
+    left = [wait for wait in course.waits if fresh and _attempt(rollout, wait) == _attempt(rollout, fresh[0])]
+    if left:
+        what = f"the harness went on although {left[0]} had no answer"
+        _note(course, Invariant.CALLS, what, [entry.place, course.waits[left[0]].place])
 
 
 def _waited_as(course: Course, entry: Entry) -> str | None:
     """The request that the entry's input answers, if it is waited for."""
-    subject, kind = entry.subject, entry.type
-    opened, closed = f"{subject}/open", f"{subject}/close"
-    candidates = {
-        "SessionReady": (opened,),
-        "SessionClosed": (closed,),
-        "SessionFailed": (opened, closed),
-        "TimerFired": (subject, opened, closed),
-    }.get(kind, (subject,))
-    return next((request for request in candidates if request in course.waits), None)
+    subject, waits = entry.subject, course.waits
+    if subject in waits:
+        return subject
+    return next(
+        (f"{subject}/{what}" for what in _ANSWERS.get(entry.type, ()) if f"{subject}/{what}" in waits), None
+    )
 
 
 def _attempt(rollout: Rollout, request: str) -> str:
     return request[len(rollout.id) + 1 :].partition("/")[0]
-
-
-def _is_of_session(rollout: Rollout, request: str) -> bool:
-    return request.endswith(("/open", "/close"))
 
 
 def _plus(one: Usage, other: Usage) -> Usage:

@@ -24,7 +24,10 @@ class Task(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request of any kind. `messages` of model calls, `call` of tool calls: (id, name, digest)."""
+    """A request of any kind. `messages` of model calls, `call` of tool calls: (id, name, digest).
+
+    `discard`: a session's end that nobody waits for.
+    """
 
     place: Place
     type: str
@@ -34,6 +37,7 @@ class Request(NamedTuple):
     turn: int = 0
     world: Digest = 0
     session_id: str = ""
+    discard: bool = False
 
 
 class Result(NamedTuple):

@@ -33,13 +33,10 @@ def is_whole(rollout: Rollout) -> bool:
     """Whether nothing more of it is to come."""
     if not (rollout.scores and rollout.endings and rollout.tasks and rollout.over):
         return False
-    course = walk(rollout)
-    sent = all(asked in rollout.requests for asked in course.asked if asked not in _sleeps(course))
+    asked = {request for entry in rollout.entries for request in entry.requests}
+    fired = {entry.subject for entry in rollout.entries if entry.type == "TimerFired"}
+    sent = all(request in rollout.requests or request in fired for request in asked)
     return sent and all(is_answered(rollout, request) for request in rollout.requests)
-
-
-def _sleeps(course: Course) -> set[str]:
-    return {entry.subject for entry in course.slept}
 
 
 def is_answered(rollout: Rollout, request: str) -> bool:

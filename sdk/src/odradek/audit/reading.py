@@ -94,11 +94,14 @@ def _opening(rollout: Rollout, record: LogRecord, body: _Json) -> None:
 
 
 def _closing(rollout: Rollout, record: LogRecord, body: _Json) -> None:
-    _request(
-        rollout,
-        record,
-        Request(record.place, record.type, hash(record.value), session_id=body["session_id"]),
+    request = Request(
+        record.place,
+        record.type,
+        hash(record.value),
+        session_id=body["session_id"],
+        discard=body["discard"],
     )
+    _request(rollout, record, request)
 
 
 def _result(rollout: Rollout, record: LogRecord, body: _Json) -> None:

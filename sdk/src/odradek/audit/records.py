@@ -1,5 +1,6 @@
 """Records as the audit takes them: headers read, the value not yet."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -27,3 +28,22 @@ class LogRecord(NamedTuple):
     scoring: str | None
     value: bytes
     problem: str | None = None
+
+    @classmethod
+    def of(
+        cls, place: Place, headers: Mapping[str, bytes], value: bytes, problem: str | None = None
+    ) -> "LogRecord":
+        """A record by its headers. One that lacks some, or whose headers are no text, has a problem."""
+        try:
+            scoring = headers.get("ce_scoring")
+            return cls(
+                place,
+                headers["ce_type"].decode(),
+                headers["ce_id"].decode(),
+                headers.get("ce_rolloutid", b"").decode(),
+                None if scoring is None else scoring.decode(),
+                value,
+                problem,
+            )
+        except (KeyError, UnicodeDecodeError) as error:
+            return cls(place, "", "", "", None, value, f"not an event's headers: {error!r}")

@@ -98,23 +98,29 @@ class RunAudit:
             self._letters.rejected.add(place_of(body["record"]))
             self._notes["records are in the dead letters"] += 1
             return
-        index = self._plan.index_of(record.rollout_id)
-        if index is None:
-            self._findings.add([_unplanned(record)])
-            return
         if record.type == "RewardAssigned" and body["scoring"] != PRIMARY_SCORING:
-            self._rescored(record, index, body["scoring"])
+            self._rescored(record, body["scoring"])
             return
-        if self._plan.has(index, WHOLE):
-            self._extra(record)
+        rollout = self._open.get(record.rollout_id) or self._begin(record)
+        if rollout is None:
             return
-        rollout = self._open.get(record.rollout_id) or Rollout(record.rollout_id, index)
         add(rollout, record, body)
         self._open[rollout.id] = rollout
         if record.type == "RewardAssigned":
             self._tally.add(body)
-        if not rollout.suspect and rollout.scores and is_whole(rollout):
+        if rollout.scores and not rollout.suspect and is_whole(rollout):
             self._close(rollout)
+
+    def _begin(self, record: LogRecord) -> Rollout | None:
+        """The rollout of which `record` is the first; None: it has none to come, and the record is one too many."""
+        index = self._plan.index_of(record.rollout_id)
+        if index is None:
+            self._extras.append(_unplanned(record))
+        elif self._plan.has(index, WHOLE):
+            self._extra(record)
+        else:
+            return Rollout(record.rollout_id, index)
+        return None
 
     def _close(self, rollout: Rollout) -> None:
         """Judge a rollout that is whole; it is forgotten if nothing is wrong with it."""
@@ -166,9 +172,12 @@ class RunAudit:
         found = violation(_INVARIANT_OF[record.type], what, [record.place], "one record", "another one")
         self._extras.append(replace(found, rollout_id=record.rollout_id))
 
-    def _rescored(self, record: LogRecord, index: int, scoring: str) -> None:
+    def _rescored(self, record: LogRecord, scoring: str) -> None:
         self._findings.checked[Invariant.REWARD] += 1
-        if not self._plan.score(index, scoring):
+        index = self._plan.index_of(record.rollout_id)
+        if index is None:
+            self._extras.append(_unplanned(record))
+        elif not self._plan.score(index, scoring):
             what = f"the rollout has another reward of scoring {scoring}"
             self._findings.add(
                 [replace(violation(Invariant.REWARD, what, [record.place]), rollout_id=record.rollout_id)]
