@@ -13,11 +13,11 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks import (
+    budget,
     crowd,
     endurance,
     inflight,
     latency,
-    profile,
     report,
     scaling,
     scoring,
@@ -30,7 +30,7 @@ from benchmarks.harness.machine import NotQuietError, describe
 from benchmarks.harness.measurement import Measurement, Options, add_options, options_from, perform
 from benchmarks.harness.results import RESULTS
 
-MAIN = tuple(module.MEASUREMENT for module in (throughput, latency, profile, inflight, scoring, startup))
+MAIN = tuple(module.MEASUREMENT for module in (throughput, latency, budget, inflight, scoring, startup))
 LONG = tuple(module.MEASUREMENT for module in (endurance, crowd, scaling))
 BY_NAME = {measurement.name: measurement for measurement in (*MAIN, *LONG)}
 SETS = {"main": MAIN, "long": LONG}

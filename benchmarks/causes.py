@@ -57,16 +57,25 @@ _PATHS: tuple[tuple[str, str], ...] = (
 _LOOP_PATHS = ("asyncio/", "uvloop/", "selectors.py", "concurrent/futures")
 
 _BROKER: tuple[tuple[str, str], ...] = (
-    ("request-handler", "request handlers"),
-    ("network-thread", "network"),
-    ("Compiler", "compiling itself"),
-    ("GC", "garbage collection"),
-    ("VM Thread", "garbage collection"),
-    ("raft", "controller and raft"),
-    ("quorum", "controller and raft"),
-    ("log-cleaner", "log cleaner"),
-    ("kafka-log-clea", "log cleaner"),
+    ("request-handler", "broker: requests"),
+    ("network-thread", "broker: network"),
+    ("compiler", "broker: compiling itself"),
+    ("vm thread", "broker: garbage collection"),
+    ("gc", "broker: garbage collection"),
+    ("txn", "broker: transactions"),
+    ("transaction", "broker: transactions"),
+    ("group-coordinator", "broker: groups"),
+    ("raft", "broker: controller"),
+    ("quorum", "broker: controller"),
+    ("controller", "broker: controller"),
+    ("metadata", "broker: controller"),
+    ("cleaner", "broker: log cleaner"),
 )
+BROKER_OTHER = "broker: other"
+
+
+Stacks = list[tuple[list[str], int]]
+"""Different stacks, each with its frames `function (path:line)`, the innermost last, and how often it was seen."""
 
 
 def cause_of(stack: list[str]) -> str:
@@ -83,11 +92,11 @@ def cause_of(stack: list[str]) -> str:
 
 def broker_cause(thread: str) -> str:
     """What a thread of the broker is for, by its name."""
-    return next((cause for part, cause in _BROKER if part.lower() in thread.lower()), OTHER)
+    return next((cause for part, cause in _BROKER if part in thread.lower()), BROKER_OTHER)
 
 
-def read_raw(lines: Iterable[str]) -> list[tuple[list[str], int]]:
-    """The stacks of py-spy's raw format: frames from the outermost, separated by semicolons, then the count."""
+def read_raw(lines: Iterable[str]) -> Stacks:
+    """Stacks as the sampler writes them: frames from the outermost, separated by semicolons, then the count."""
     parsed = (line.rstrip("\n").rpartition(" ") for line in lines if line.strip())
     return [(frames.split(";"), int(count)) for frames, _, count in parsed]
 
@@ -98,7 +107,7 @@ def shares(counts: Mapping[str, float]) -> dict[str, float]:
     return {name: count / total for name, count in counts.items()} if total else {}
 
 
-def by_cause(stacks: list[tuple[list[str], int]]) -> Counter[str]:
+def by_cause(stacks: Stacks) -> Counter[str]:
     """Samples by cause."""
     found: Counter[str] = Counter()
     for frames, count in stacks:
@@ -106,9 +115,9 @@ def by_cause(stacks: list[tuple[list[str], int]]) -> Counter[str]:
     return found
 
 
-def by_function(stacks: list[tuple[list[str], int]]) -> Counter[str]:
-    """Samples by the innermost frame, without its line number."""
+def by_function(stacks: Stacks) -> Counter[str]:
+    """Samples by the innermost frame."""
     found: Counter[str] = Counter()
     for frames, count in stacks:
-        found[frames[-1].rpartition(":")[0] + ")" if ":" in frames[-1] else frames[-1]] += count
+        found[frames[-1]] += count
     return found

@@ -35,8 +35,8 @@ def rendered(folder: Path) -> Mapping[str, Callable[[], str]]:
         "endurance": lambda: tables.components(
             latest, {"endurance": "grown after the first fifth, MB"}, "grown_mb"
         ),
-        "budget-single-turn": lambda: tables.budget(latest, "profile.single_turn"),
-        "budget-multi-step": lambda: tables.budget(latest, "profile.multi_step"),
+        "budget-single-turn": lambda: tables.budget(latest, "budget.single_turn"),
+        "budget-multi-step": lambda: tables.budget(latest, "budget.multi_step"),
         "history": lambda: tables.history(lines, (*GOALS, *LONG_GOALS)),
         "provenance": lambda: tables.provenance(latest),
     }

@@ -30,9 +30,15 @@ def goals(latest: Latest, wanted: Sequence[Goal]) -> str:
         if found is None:
             rows.append((goal.title, goal.text, MISSING, "", ""))
             continue
-        met = {True: "yes", False: "no", None: ""}[goal.met(found["median"])]
+        met = {True: "yes", False: "no", None: ""}[goal.met(found)]
         rows.append(
-            (goal.title, goal.text, f"{number(found['median'])} {goal.unit}".strip(), spread(found), met)
+            (
+                goal.title,
+                goal.text,
+                f"{number(goal.measured(found))} {goal.unit}".strip(),
+                spread(found) + _cut(latest, goal),
+                met,
+            )
         )
     return markdown(("", "goal", "measured (median)", "range", "met"), rows)
 
@@ -47,6 +53,10 @@ def spread(found: Mapping[str, Any]) -> str:
     if len(found["values"]) == 1:
         return "one run"
     return f"{number(found['min'])} to {number(found['max'])}, {len(found['values'])} runs"
+
+
+def _cut(latest: Latest, goal: Goal) -> str:
+    return "" if latest[goal.series].get("complete", True) else ", cut short"
 
 
 def components(latest: Latest, series: Mapping[str, str], prefix: str) -> str:

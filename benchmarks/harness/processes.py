@@ -1,10 +1,13 @@
 """What processes use: seconds of CPU and bytes of memory, each with all its children."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+TICKS = os.sysconf("SC_CLK_TCK")
 
 Pids = Mapping[str, Iterable[int]]
 """Process ids by component (`kafka`, `agent-worker`, ...)."""
@@ -41,17 +44,16 @@ def memory(pids: Pids) -> dict[str, Memory]:
     return {name: Memory(sum(m.rss for m in of), sum(m.pss for m in of)) for name, of in found.items()}
 
 
-def threads_cpu(pid: int) -> dict[str, float]:
-    """Seconds of CPU of one process by the names of its threads."""
-    ticks: dict[str, float] = {}
+def threads_cpu(pid: int) -> dict[int, float]:
+    """Seconds of CPU of one process by the ids of its threads."""
+    seconds = {}
     for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
         try:
-            head, _, rest = stat.read_text().rpartition(") ")
+            fields = stat.read_text().rpartition(") ")[2].split()
         except OSError:
             continue  # a thread that has ended since
-        name, fields = head.partition("(")[2], rest.split()
-        ticks[name] = ticks.get(name, 0.0) + (int(fields[11]) + int(fields[12])) / 100
-    return ticks
+        seconds[int(stat.parent.name)] = (int(fields[11]) + int(fields[12])) / TICKS
+    return seconds
 
 
 def _spent(process: psutil.Process) -> float:
