@@ -59,7 +59,8 @@ class ConcurrentOwner:
         self._wake = asyncio.Event()
         self._draining = False
         self._closing = False
-        self._in_flight_gauge = metrics.in_flight.labels(str(partition))
+        self._flowing = True
+        metrics.in_flight.labels(str(partition)).set_function(lambda: len(self._tasks))
 
     def positions(self) -> dict[str, int]:
         return dict(self._next)
@@ -134,10 +135,15 @@ class ConcurrentOwner:
             topic, raw = self._waiting.popleft()
             self._windows[topic].hand_out(raw.offset)
             self._start(topic, raw)
-        self._in_flight_gauge.set(len(self._tasks))
+        self._apply_pressure()
+
+    def _apply_pressure(self) -> None:
+        """Said at each record without room, since a rebalance resumes what was paused; else only when it changes."""
         room = len(self._waiting) < self._most and not self._draining
-        for topic in self._windows:
-            self._flow.want(topic, room)
+        if not (room and self._flowing):
+            self._flowing = room
+            for topic in self._windows:
+                self._flow.want(topic, room)
 
     def _start(self, topic: str, raw: RawRecord) -> None:
         record, error = self._intake.open(topic, raw)

@@ -47,7 +47,10 @@ class Intake:
         return self.decode(record, value)
 
     def decode(self, record: Record, value: bytes) -> Event:
-        event: Event = decode(BY_NAME[record.topic], record.envelope, value, record.coordinates)
+        try:
+            event: Event = decode(BY_NAME[record.topic], record.envelope, value, SOMEWHERE)
+        except RecordError as error:
+            raise type(error)(record.coordinates, error.reason) from error
         return event
 
     def dead_letter(self, record: Record, error: RecordError) -> Output:
