@@ -1,16 +1,15 @@
-"""`up`, `down`, `status`: the local stack."""
+"""`up`, `down`: the local stack."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
 from odradek_cli import local
 from odradek_cli.commands.options import Json
+from odradek_cli.commands.status import stack_view
 from odradek_cli.errors import CliError, Exit
 from odradek_cli.models import parse_model
 from odradek_cli.output import err, out, print_json, say
-from odradek_cli.render import facts, listing, status_text
 
 if TYPE_CHECKING:
     from odradek_local.state import StackState
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     app.command()(up)
     app.command()(down)
-    app.command()(status)
 
 
 def up(
@@ -78,19 +76,6 @@ def down(
     say("stopped" if stopped else "no stack was running")
 
 
-def status(json: Json = False) -> None:
-    """Show the local stack and its processes. Exit code 3 when it does not run.
-
-    Example: `odradek status --json`
-    """
-    state = local.stack_state()
-    if state is None:
-        raise CliError("no stack is running", Exit.NO_STACK, "`odradek up` starts one")
-    _show(state, json)
-    if state.status in ("stopped", "failed"):
-        raise CliError(f"the stack is {state.status}", Exit.NO_STACK, "`odradek up` starts it")
-
-
 def _require_models(state: "StackState", asked: list[str]) -> None:
     missing = [name for name in asked if name not in state.models]
     if missing:
@@ -110,22 +95,4 @@ def _show(state: "StackState", json: bool) -> None:
     if json:
         print_json(state.model_dump(mode="json"))
         return
-    console = out()
-    console.print(
-        facts(
-            [
-                ("stack", status_text(str(state.status))),
-                ("kafka", f"{state.bootstrap}, {state.partitions} partitions, prefix {state.topic_prefix!r}"),
-                ("blobs", state.blob_store),
-                ("models", ", ".join(sorted(state.models)) or "none"),
-            ]
-        )
-    )
-    for remark in [*state.notes, *([state.error] if state.error else [])]:
-        console.print(Text(remark, style="yellow"))
-    if state.parts:
-        table = listing("PART", "STATUS", "PID", "PORT", "RESTARTS", "LOG")
-        for part in state.parts:
-            row = (str(part.pid), str(part.port), str(part.restarts), str(part.log))
-            table.add_row(part.name, status_text(str(part.status)), *row)
-        console.print(table)
+    out().print(*stack_view(state), sep="\n")
