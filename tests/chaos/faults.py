@@ -78,6 +78,17 @@ class BoundMemory:
 
 
 @dataclass(frozen=True)
+class Deaths:
+    """Nothing but the word that what the run does by itself ends this part so many times."""
+
+    kind: str
+    times: int
+
+    async def strike(self, on: Field) -> None:
+        on.arena.struck[self.kind] += [time.monotonic()] * self.times
+
+
+@dataclass(frozen=True)
 class FillDisk:
     """Fill a disk of the stack's for `seconds`."""
 

@@ -1,6 +1,7 @@
 """A scenario is data: the run under way, what strikes it and when, and how the run must end."""
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -58,7 +59,7 @@ class Load:
 
     def write(self, folder: Path) -> Path:
         """The data set as a file."""
-        path = folder / f"{self.rows.__name__}.jsonl"
+        path = folder / f"{self.environment}-{time.time_ns()}.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in self.rows()))
         return path
 
@@ -135,6 +136,8 @@ class Scenario:
     recovery: Recovery = Recovery.RESTART
     ground: Ground = Ground()
     deadline_seconds: float = 120.0
+    ruins: bool = False
+    """Whether nothing can go on afterwards: it is well when the strikes found what they must."""
 
     def random(self, seed: int) -> Random:
         """Where this scenario's moments lie within their bounds."""

@@ -33,12 +33,16 @@ class Chaos(Environment):
         expected: int
 
     class State(BaseModel):
+        seed: int
         count: int = 0
-        told: list[str] = []
+        recited: int = 0
 
     def prompt(self, task: Task) -> list[Message]:
         calls = json.dumps([call.model_dump() for call in task.calls])
         return [Message(role="user", content=f"Calls: {calls}")]
+
+    def reset(self, task: Task, seed: int) -> State:
+        return self.State(seed=seed)
 
     @tool
     def add(self, state: State, amount: int) -> int:
@@ -46,31 +50,21 @@ class Chaos(Environment):
         state.count += amount
         return state.count
 
-    @tool
-    def write(self, state: State, path: str) -> str:
-        """Write a line to a file: not counted as an outside effect, so it may be done again."""
-        return _write(path)
-
     @tool(outside=True)
-    def write_once(self, state: State, path: str) -> str:
-        """Write a line to a file, at most once."""
-        return _write(path)
+    def write_once(self, state: State, name: str) -> str:
+        """Write a line to a note, at most once."""
+        return _write(f"{name}-{state.seed}")
 
     @tool(outside=True, idempotent=True)
-    def write_again(self, state: State, path: str) -> str:
-        """Write a line to a file; writing it again does no harm."""
-        return _write(path)
-
-    @tool
-    def remember(self, state: State, kib: int) -> str:
-        """Keep much in the session's state: text that no compression makes smaller."""
-        state.told.append(_noise(len(state.told), kib))
-        return f"{kib} KiB kept"
+    def write_again(self, state: State, name: str) -> str:
+        """Write a line to a note; writing it again does no harm."""
+        return _write(f"{name}-{state.seed}")
 
     @tool
     def recite(self, state: State, kib: int) -> str:
-        """Tell much."""
-        return _noise(state.count, kib)
+        """Tell much: text that no compression makes much smaller, and no other like it."""
+        state.recited += 1
+        return _noise(f"{state.seed} {state.recited}", kib)
 
     @tool
     def refuse(self, state: State) -> str:
@@ -78,17 +72,12 @@ class Chaos(Environment):
         raise ToolError("I would rather not.")
 
     @tool
-    def misbehave(self, state: State, deed: str, note: str | None = None) -> str:
+    def misbehave(self, state: State, deed: str, note: str = "deed") -> str:
         """Change the state half, then do what no tool should."""
         state.count += 1000
-        done = deeds.perform(deed, note)
+        done = deeds.perform(deed, notes() / f"{note}-{state.seed}")
         state.count -= 1000
         return done
-
-    @tool
-    async def misbehave_async(self, state: State, deed: str, note: str | None = None) -> str:
-        """The same on the event loop."""
-        return deeds.perform(deed, note)
 
     def evidence(self, state: State, task: Task, answer: None) -> JsonObject:
         return {"count": state.count}
@@ -96,22 +85,28 @@ class Chaos(Environment):
     def verify(self, trajectory: Trajectory, answer: Answer) -> Reward:
         deed = str(trajectory.task["verifier"])
         if deed != "grade":
-            deeds.perform(deed, None)
+            deeds.perform(deed, notes() / trajectory.rollout_id.replace("/", "-"))
         evidence = trajectory.evidence or {}
         return Reward(reward=float(evidence["count"] == answer.expected))
 
 
-def _write(path: str) -> str:
-    with Path(path).open("a") as file:
+def notes() -> Path:
+    """Where this world's effects can be seen from outside: beside the folder in which a test orders faults."""
+    return Path(os.environ["ODRADEK_FAULTS"]).with_name("notes")
+
+
+def _write(name: str) -> str:
+    notes().mkdir(exist_ok=True)
+    with (notes() / name).open("a") as file:
         file.write(f"{os.getpid()}\n")
         file.flush()
         os.fsync(file.fileno())
     return "written"
 
 
-def _noise(seed: int, kib: int) -> str:
+def _noise(seed: str, kib: int) -> str:
     """Hex digits of a hash chain: the same for the same seed, half as long once compressed."""
-    blocks, block = [], str(seed)
+    blocks, block = [], seed
     for _ in range(kib * 16):
         block = hashlib.sha256(block.encode()).hexdigest()
         blocks.append(block)
