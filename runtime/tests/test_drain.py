@@ -122,6 +122,25 @@ async def test_a_worker_that_is_stopped_while_it_acquires_leaves_nothing_running
     await until(lambda: not {t for t in asyncio.all_tasks() - before if "acquire" in repr(t.get_coro())})
 
 
+async def test_an_assignment_that_comes_while_a_worker_leaves_is_nobodys(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Caught: partitions that a rebalance brings at the last moment, acquired and never closed."""
+    tally, leave = Tally(), Membership.leave
+
+    async def leave_late(self: Membership, *, rejoining: bool = False) -> None:
+        self.on_partitions_assigned(self._consumer.assignment())
+        await asyncio.sleep(1)
+        await leave(self, rejoining=rejoining)
+
+    monkeypatch.setattr(Membership, "leave", leave_late)
+    running = lab.start(tally.processor())
+    await lab.owning(running)
+    await running.stop()
+    assert tally.folds
+    assert all(fold.closed for fold in tally.folds)
+
+
 async def test_a_worker_whose_fetching_fails_ends_and_leaves_nothing_running(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

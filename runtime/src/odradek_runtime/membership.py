@@ -75,6 +75,10 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         await self._consumer.start()
         self._consumer.subscribe([self._names.topic(topic) for topic in self._inputs], listener=self)
 
+    def ignore_assignments(self) -> None:
+        """What the group still assigns is nobody's: a rebalance may end while the worker takes its leave."""
+        self._assigned = None
+
     async def leave(self, *, rejoining: bool = False) -> None:
         """Leave the group and stop. A static member's place is given up too, unless it comes back at once."""
         coordinator = self._consumer._coordinator
@@ -137,7 +141,8 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         """Nothing stops: cycles under way still commit, and the fence protects whoever owns the numbers next."""
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
-        assert self._assigned is not None
+        if self._assigned is None:
+            return
         self._paused.clear()
         self._ends.clear()
         self._pause(assigned)

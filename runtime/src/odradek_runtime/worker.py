@@ -264,6 +264,7 @@ class Worker:
 
     async def _close_all(self) -> None:
         self._assigned = None  # nothing is acquired again
+        self._membership.ignore_assignments()
         acquiring = set(self._acquiring.values())
         for task in acquiring:
             task.cancel()
