@@ -50,7 +50,7 @@ class Workers:
         return tuple(self._seconds)
 
     async def add(self, kind: str) -> None:
-        """Start a second worker like the first, with a membership that is dynamic; returns when it is ready."""
+        """Start a second worker like the first, with a membership that is dynamic; returns when the two share the work."""
         like, port = psutil.Process(self.pid(kind)), free_port()
         self._second_faults.mkdir(exist_ok=True)
         env = like.environ() | {"ODRADEK_HTTP_PORT": str(port), "ODRADEK_FAULTS": str(self._second_faults)}
@@ -59,7 +59,7 @@ class Workers:
         process = Process(f"second {kind}", like.cmdline(), log=log, env=env)
         process.start()
         self._seconds[kind] = process, port
-        await until_healthy(process, lambda: answers_http(port, "/readyz"), READY_SECONDS)
+        await until_healthy(process, lambda: self._shared(kind), READY_SECONDS)
 
     async def remove(self, kind: str) -> None:
         """Stop the second worker in order, if it still runs."""
@@ -98,6 +98,10 @@ class Workers:
     @property
     def _second_faults(self) -> Path:
         return self._folder / "faults-of-seconds"
+
+    async def _shared(self, kind: str) -> bool:
+        first, second = await self.partitions(kind), await self.partitions(kind, second=True)
+        return bool(first and second) and len(first | second) == self._stack.settings.partitions
 
     async def _unsettled(self) -> str:
         state = self._stack.state
