@@ -144,7 +144,7 @@ class Fuzz(RuleBasedStateMachine):
             return
         try:
             self.world.settle()
-            if self.world.draw.random() < 0.3:
+            if self.world.draw.random() < 0.2:
                 self.world.restore_again()
         finally:
             self.world.close()

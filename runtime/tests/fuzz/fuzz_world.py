@@ -38,9 +38,10 @@ from odradek_schemas.events import Event, PolicyUpdated
 PREFIX = "f."
 BOOTSTRAP = "broker:9092"
 GROUP = "f.fuzz"
+SETTINGS = WorkerSettings(bootstrap_servers=BOOTSTRAP, topic_prefix=PREFIX)
 SETTLE_SECONDS = 240
 """Virtual seconds after the last fault in which all must be done."""
-QUIET_SECONDS = 8
+QUIET_SECONDS = 4
 TROUBLE = (WorkerError, KafkaError, TimeoutError, OSError)
 """With these a service ends, and its supervisor starts it again."""
 
@@ -410,10 +411,9 @@ class World:
     # Inside
 
     async def _run(self, member: Member) -> None:
-        settings = WorkerSettings(
-            bootstrap_servers=BOOTSTRAP, topic_prefix=PREFIX, partitions=self.partitions,
-            worker_id=member.name if self.static else None,
-        )  # fmt: skip
+        settings = SETTINGS.model_copy(
+            update={"partitions": self.partitions, "worker_id": member.name if self.static else None}
+        )
         worker = member.worker = Worker(self.processor, settings, self.blobs, Metrics())
         await read_control(BOOTSTRAP, Names(PREFIX), Intake("fuzz", self.blobs), worker.control)
         for event in self.controls:

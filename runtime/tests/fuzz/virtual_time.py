@@ -80,6 +80,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.problems: list[dict[str, Any]] = []
         self._now = 0.0
         self._steps = 0
+        self._timers = 0
         self.set_exception_handler(lambda _loop, context: self.problems.append(context))
 
     def time(self) -> float:
@@ -102,8 +103,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         timer = _Timer(when, callback, args, self, context)
-        heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
-        timer._scheduled = True  # type: ignore[attr-defined]
+        self._timers += 1
+        heapq.heappush(self._scheduled, (when, self._timers, timer))  # type: ignore[attr-defined]
         return timer
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
@@ -111,17 +112,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _run_once(self) -> None:
         ready, scheduled = self._ready, self._scheduled  # type: ignore[attr-defined]
-        while scheduled and scheduled[0]._cancelled:
-            heapq.heappop(scheduled)._scheduled = False
+        while scheduled and scheduled[0][2]._cancelled:
+            heapq.heappop(scheduled)
         if not ready:
             if not scheduled:
                 raise Stuck("nothing is ready and no timer is set")
             # Time passes even for a wait so short that adding it changes nothing.
-            self._now, self._steps = max(scheduled[0]._when, self._now + TICK), 0
-        while scheduled and scheduled[0]._when <= self._now:
-            timer = heapq.heappop(scheduled)
-            timer._scheduled = False
-            ready.append(timer)
+            self._now, self._steps = max(scheduled[0][0], self._now + TICK), 0
+        while scheduled and scheduled[0][0] <= self._now:
+            ready.append(heapq.heappop(scheduled)[2])
         self._steps += len(ready)
         if self._steps > MOST_STEPS:
             raise Stuck(f"{self._steps} steps at {self._now:.3f} s")
