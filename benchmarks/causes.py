@@ -8,7 +8,7 @@ KAFKA = "Kafka client"
 TRANSACTIONS = "transactions"
 HTTP = "HTTP to the model"
 SEALING = "sealed answers"
-ENGINE = "engine and journal"
+ENGINE = "engine, journal and other work of its own"
 USER_CODE = "environment, harness and verifier"
 RUNTIME = "worker runtime"
 PROBES = "metrics and probes"
@@ -80,14 +80,23 @@ Stacks = list[tuple[list[str], int]]
 
 def cause_of(stack: list[str]) -> str:
     """The cause of one sample: `stack` is its frames `function (path:line)`, the innermost last."""
-    for frame in reversed(stack):
+    turn = _turn_of_the_loop(stack)
+    for frame in reversed(turn):
         function, _, place = frame.rpartition(" (")
         if "aiokafka/producer" in place and any(word in function for word in _TRANSACTION_FUNCTIONS):
             return TRANSACTIONS
         for part, cause in _PATHS:
             if part in place:
                 return cause
-    return LOOP if any(part in frame for frame in stack for part in _LOOP_PATHS) else OTHER
+    return (
+        LOOP if turn is not stack or any(part in frame for frame in turn for part in _LOOP_PATHS) else OTHER
+    )
+
+
+def _turn_of_the_loop(stack: list[str]) -> list[str]:
+    """The frames that an event loop has called: those below are the same whatever it does."""
+    ran = [at for at, frame in enumerate(stack) if frame.startswith("Runner.run (")]
+    return stack[ran[-1] + 1 :] if ran else stack
 
 
 def broker_cause(thread: str) -> str:

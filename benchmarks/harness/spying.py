@@ -49,6 +49,7 @@ async def sampling(deployment: Deployment, folder: Path) -> AsyncIterator[Sample
     yield samples
     after = threads_cpu(broker)
     for pid in processes:
+        (folder / f"{pid}.raw").unlink(missing_ok=True)
         os.kill(pid, END)
     for pid, component in processes.items():
         samples.stacks.setdefault(component, []).extend(

@@ -10,10 +10,12 @@ before anything else, and must not change what it measures.
 
 import os
 import signal
+import sys
 from collections import Counter
 from types import CodeType, FrameType
 
 SECONDS = 0.01
+LIBRARY = f"/lib/python{sys.version_info.major}.{sys.version_info.minor}/"
 FOLDER = os.environ.get("ODRADEK_BENCH_SAMPLES", "")
 
 _seen: Counter[tuple[CodeType, ...]] = Counter()
@@ -43,7 +45,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 def _name(code: CodeType) -> str:
     path = code.co_filename
-    for part in ("/site-packages/", "/src/", "/lib/python3"):
+    for part in ("/site-packages/", "/src/", LIBRARY):
         path = path.rpartition(part)[2] or path
     return f"{code.co_qualname} ({path}:{code.co_firstlineno})".replace(";", ",")
 

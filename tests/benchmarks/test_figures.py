@@ -55,7 +55,15 @@ def test_cpu_at_a_count_lies_straight_between_two_looks() -> None:
             TRANSACTIONS,
         ),
         (["f (aiokafka/consumer/fetcher.py:1)", "read (asyncio/streams.py:5)"], KAFKA),
-        (["run (asyncio/runners.py:1)", "wait (threading.py:2)"], LOOP),
+        (["run_service (odradek_runtime/service.py:1)", "Runner.run (asyncio/runners.py:1)"], LOOP),
+        (
+            [
+                "run_service (odradek_runtime/service.py:1)",
+                "Runner.run (a.py:1)",
+                "wake (asyncio/tasks.py:2)",
+            ],
+            LOOP,
+        ),
         (["main (somewhere.py:1)"], OTHER),
     ],
 )
