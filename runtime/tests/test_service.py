@@ -115,6 +115,41 @@ async def test_a_port_that_is_taken_ends_the_service_and_is_named(lab: Lab) -> N
         assert str(port) in program.log.read_text()
 
 
+async def test_a_thread_that_hangs_does_not_keep_a_drained_worker(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Caught: a worker that has left its group, whose process never ends, so that nobody starts another."""
+    monkeypatch.setenv("PROGRAM_HANGS", "1")
+    program = lab.start_program("echo", "service")
+    await lab.send(CALLS, [call(0)])
+    await lab.answered(1)
+    program.signal(signal.SIGTERM)
+    assert await program.ended() == 0
+    assert "most recent call first" in program.log.read_text()
+
+
+async def test_a_client_that_does_not_read_its_answers_does_not_keep_a_service(lab: Lab) -> None:
+    """Caught: a server that waits for a client for ever, with its worker drained."""
+    port = free_port()
+    program = lab.start_program("echo", "service", http_port=port)
+    await answers(program, port, "/readyz")
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.setblocking(False)
+        asked = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 3000
+
+        async def stuffed() -> bool:
+            """Whether no more requests fit: the server can't send its answers."""
+            try:
+                client.send(asked)
+            except BlockingIOError:
+                return True
+            return False
+
+        await until_async(stuffed)
+        program.signal(signal.SIGTERM)
+        assert await program.ended() == 0
+
+
 @pytest.mark.parametrize("shape", ["concurrent", "stateful"])
 async def test_control_reaches_owners_of_now_and_of_later(lab: Lab, shape: str) -> None:
     """Caught: a cancelled run that a number acquired later does not know of."""

@@ -20,10 +20,12 @@ from prometheus_client import ProcessCollector, make_asgi_app
 
 from odradek_runtime.blobs import BadBlobStoreUri, open_blob_store
 from odradek_runtime.control import follow_control, read_control
+from odradek_runtime.ending import LAST_SECONDS, end_within
 from odradek_runtime.errors import WorkerError
 from odradek_runtime.folds import StatefulProcessor
 from odradek_runtime.handlers import ConcurrentProcessor
 from odradek_runtime.intake import Intake
+from odradek_runtime.leaving import STOP_SECONDS
 from odradek_runtime.logs import configure_logs, get_logger
 from odradek_runtime.loop_delay import watch_loop_delay
 from odradek_runtime.metrics import Metrics
@@ -32,6 +34,9 @@ from odradek_runtime.settings import WorkerSettings
 from odradek_runtime.topics import TopicError, check_topics
 from odradek_runtime.tuning import tune_aiokafka, tune_garbage_collector
 from odradek_runtime.worker import Worker
+
+HTTP_SECONDS = 3
+"""How long a request that is being answered holds up the end."""
 
 log = get_logger(__name__)
 
@@ -48,10 +53,20 @@ def run_service(processor: Processor, settings: WorkerSettings) -> None:
     tune_aiokafka()
     tune_garbage_collector()
     try:
-        uvloop.run(serve(processor, settings))
+        uvloop.run(_serve_and_end(processor, settings))
     except (WorkerError, TopicError, BadBlobStoreUri, KafkaError, TimeoutError) as error:
         log.error("service ended", error=f"{type(error).__name__}: {error}")
         sys.exit(1)
+
+
+async def _serve_and_end(processor: Processor, settings: WorkerSettings) -> None:
+    """Serve; then the process ends, even where a thread hangs."""
+    code = 1
+    try:
+        await serve(processor, settings)
+        code = 0
+    finally:
+        end_within(LAST_SECONDS, code)
 
 
 async def serve(processor: Processor, settings: WorkerSettings) -> None:
@@ -91,7 +106,11 @@ async def _run(worker: Worker, server: "Server") -> None:
         await working
     finally:
         server.should_exit = True
+        await asyncio.wait({serving}, timeout=HTTP_SECONDS + STOP_SECONDS)
+    if serving.done():
         await serving
+    else:
+        log.warning("the HTTP side did not stop in time and is left behind")
 
 
 class Server(uvicorn.Server):
@@ -125,6 +144,7 @@ def _http(worker: Worker, metrics: Metrics, broker: Any, settings: WorkerSetting
         log_config=None,
         access_log=False,
         lifespan="on",
+        timeout_graceful_shutdown=HTTP_SECONDS,
     )
 
 

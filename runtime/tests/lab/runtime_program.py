@@ -1,12 +1,13 @@
 """A worker as a process: `python runtime_program.py echo|tally [service]`, with the settings of every worker.
 
 Without `service` it is the worker alone, which starts faster. PROGRAM_DELAY: seconds that a call takes; a
-minute or more, only one that asks for `slow`.
+minute or more, only one that asks for `slow`. PROGRAM_HANGS: each call leaves a thread that hangs.
 """
 
 import asyncio
 import os
 import sys
+import threading
 
 from runtime_lab import Echo, EchoHandler, Tally, reply
 
@@ -21,6 +22,7 @@ from odradek_runtime.tuning import tune_aiokafka
 from odradek_runtime.worker import Worker
 from odradek_schemas.events import ModelCallRequested, PolicyUpdated
 
+HANGS = "PROGRAM_HANGS" in os.environ
 DELAY = float(os.environ.get("PROGRAM_DELAY", "0"))
 
 
@@ -28,6 +30,8 @@ class Policy(Echo):
     """Answers with the version of the policy that it was told last."""
 
     async def work(self, event: ModelCallRequested, handler: EchoHandler) -> None:
+        if HANGS:
+            asyncio.get_running_loop().run_in_executor(None, threading.Event().wait)
         if DELAY < 60 or event.messages[0].text == "slow":
             await asyncio.sleep(DELAY)
         self.version = max(
