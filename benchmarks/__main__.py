@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks import (
+    audit,
     budget,
     crowd,
     endurance,
@@ -30,7 +31,9 @@ from benchmarks.harness.machine import NotQuietError, describe
 from benchmarks.harness.measurement import Measurement, Options, add_options, options_from, perform
 from benchmarks.harness.results import RESULTS
 
-MAIN = tuple(module.MEASUREMENT for module in (throughput, latency, budget, inflight, scoring, startup))
+MAIN = tuple(
+    module.MEASUREMENT for module in (throughput, latency, budget, inflight, scoring, audit, startup)
+)
 LONG = tuple(module.MEASUREMENT for module in (endurance, crowd, scaling))
 BY_NAME = {measurement.name: measurement for measurement in (*MAIN, *LONG)}
 SETS = {"main": MAIN, "long": LONG}

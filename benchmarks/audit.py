@@ -1,51 +1,42 @@
 """How fast the audit is, and how much memory it takes.
 
-    python benchmarks/audit.py [--rollouts 3000] [--repeat 5]
-
 Plays a healthy run in memory (the workers' own folds and rules, no Kafka), then audits its records from raw headers
-and values: what `odradek audit` does, without the fetching. Prints records a second of CPU time, since other processes
-share the machine, and what the audit held at most.
+and values: what `odradek audit` does, without the fetching. Records a second are of its CPU time, since other
+processes share the machine.
 """
 
-import argparse
-import json
-import statistics
-import sys
+import asyncio
 import time
 import tracemalloc
-from pathlib import Path
+from dataclasses import dataclass
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from odradek.audit import LogRecord, RunAudit  # noqa: E402
-from tests.support.played_run import PlayedRun, play_run  # noqa: E402
+from benchmarks.harness.measurement import Bench, Measurement, alone, say
+from odradek.audit import LogRecord, RunAudit
+from tests.support.played_run import PlayedRun, play_run
 
 PARTITIONS = 4
 SAMPLES = 5
-GOAL = 20_000
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rollouts", type=int, default=3000)
-    parser.add_argument("--repeat", type=int, default=5)
-    wishes = parser.parse_args()
-    run = play_run(tasks=wishes.rollouts // SAMPLES, samples=SAMPLES, partitions=PARTITIONS, turns=4)
-    rates = [audit(run) for _ in range(wishes.repeat)]
-    records = sum(map(len, run.partitions))
-    figures = {
-        "rollouts": wishes.rollouts,
-        "records": records,
-        "bytes_per_record": round(sum(len(raw.value) for part in run.partitions for raw in part) / records),
-        "records_per_cpu_second": round(statistics.median(rates)),
-        "lowest": round(min(rates)),
-        "highest": round(max(rates)),
-        "goal": GOAL,
-        "held_kb": round(held(run) / 1000),
-    }
-    print(json.dumps(figures, indent=2))
+@dataclass(frozen=True)
+class Sizes:
+    """Rollouts of the run, and repeats."""
+
+    rollouts: int = 3000
+    repeats: int = 5
+
+
+async def measure(bench: Bench, sizes: Sizes) -> None:
+    tasks = sizes.rollouts // SAMPLES
+    # In a thread: it runs an event loop of its own.
+    run = await asyncio.to_thread(play_run, tasks=tasks, samples=SAMPLES, partitions=PARTITIONS, turns=4)
+    sizes_of_records = [len(raw.value) for partition in run.partitions for raw in partition]
+    with bench.results.series("audit", rollouts=sizes.rollouts, records=len(sizes_of_records)) as series:
+        for _ in range(sizes.repeats):
+            series.add({"records_per_second": round(audit(run), 1)})
+        series.details["bytes_per_record"] = round(sum(sizes_of_records) / len(sizes_of_records))
+        series.details["held_kb"] = round(held(run) / 1000)
+        say(f"{series.summary()['records_per_second']['median']:.0f} records/s of CPU, {series.details}")
 
 
 def audit(run: PlayedRun) -> float:
@@ -70,5 +61,13 @@ def held(run: PlayedRun) -> int:
     return most
 
 
+MEASUREMENT = Measurement(
+    "audit",
+    measure,
+    sizes=Sizes(),
+    smoke=Sizes(rollouts=200, repeats=2),
+    limit_seconds=120,
+)
+
 if __name__ == "__main__":
-    main()
+    alone(MEASUREMENT)

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 WORKERS = ("task-producer", "agent-worker", "env-worker", "verifier-worker", "model-gateway")
 BUSY = 0.25
 """Load average per core above which a figure is doubtful."""
+MOST_NAMED = 8
 _COMMANDS = {f"odradek-{worker}" for worker in WORKERS}
 
 
@@ -66,7 +67,7 @@ def check_quiet() -> None:
     if found:
         raise NotQuietError(
             "Something of Odradek's runs on this machine and would spoil the figures:\n  "
-            + "\n  ".join(found)
+            + "\n  ".join([*found[:MOST_NAMED], *(["..."] if len(found) > MOST_NAMED else [])])
             + "\nStop it (`odradek down`, or end these processes), or measure all the same with --force."
         )
 
