@@ -45,6 +45,7 @@ async def test_the_private_parts_that_we_use_are_there() -> None:
     assert hasattr(consumer, "_coordinator")
     assert "_group_instance_id" in GroupCoordinator.__init__.__code__.co_names
     assert "generation" in GroupCoordinator.__init__.__code__.co_names
+    assert "_do_heartbeat" in GroupCoordinator._heartbeat_routine.__code__.co_names
     producer = AIOKafkaProducer(transactional_id="t")
     assert callable(producer._txn_manager.is_in_transaction)
     assert producer._sender.sender_task is None

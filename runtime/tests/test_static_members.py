@@ -59,24 +59,25 @@ async def test_a_member_whose_handler_is_slow_stays_a_member(lab: Lab) -> None:
 
 
 async def test_a_worker_that_was_silent_for_a_session_finds_its_number_gone_and_starts_over(lab: Lab) -> None:
-    """Caught: state that survives although somebody else owned the number meanwhile."""
-    first_echo, second_echo = Echo(), Echo()
+    """Caught: state that survives although somebody else owned the number meanwhile, and work that is begun on it."""
+    first_echo, second_echo = Echo(max_in_flight=1), Echo()
     first_echo.gate.clear()
     first = lab.start(first_echo.processor(), session_timeout_seconds=1.5)
     await lab.owning(first)
-    await lab.send(CALLS, [call(0)])
+    await lab.send(CALLS, [call(0), call(8)], partition=0)
     await until(lambda: first_echo.begun == ["call-0"])
     coordinator = first.worker._membership._consumer._coordinator
     await coordinator._stop_heartbeat_task()  # as if the machine had stopped
     second = lab.start(second_echo.processor(), session_timeout_seconds=1.5)
     await until(lambda: second.numbers == {0, 1})
-    await lab.answered(1)
+    await lab.answered(2)
     first_echo.gate.set()  # what it finishes now is fenced
     await until(lambda: len(first.numbers) == len(second.numbers) == 1)
+    assert first_echo.begun == ["call-0"], "what waited was begun when another had answered it"
     await lab.send(CALLS, [call(n) for n in range(1, 4)], partition=0)
     await lab.send(CALLS, [call(n) for n in range(4, 8)], partition=1)
-    await lab.answered(8)
-    assert await lab.answers() == [f"call-{n}" for n in range(8)]
+    await lab.answered(9)
+    assert await lab.answers() == [f"call-{n}" for n in range(9)]
 
 
 async def test_an_idle_fold_that_missed_a_generation_is_restored_before_it_is_asked(lab: Lab) -> None:

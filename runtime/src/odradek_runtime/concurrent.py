@@ -130,8 +130,8 @@ class ConcurrentOwner:
         return counts
 
     def _pump(self) -> None:
-        """Hand out records while there is room."""
-        while self._waiting and len(self._tasks) < self._most and not self._draining:
+        """Hand out records while there is room; none while somebody else may have been given this number."""
+        while self._waiting and len(self._tasks) < self._most and not self._draining and self._flow.holds():
             topic, raw = self._waiting.popleft()
             self._windows[topic].hand_out(raw.offset)
             self._start(topic, raw)
@@ -207,6 +207,7 @@ class ConcurrentOwner:
                 await self._wake.wait()
         except TimeoutError:
             self._pass_markers()
+            self._pump()
             return
         self._wake.clear()
         if not self._draining:

@@ -19,6 +19,9 @@ class NumberFlow:
     def reached(self, topic: str) -> tuple[int | None, int | None]:
         return self._membership.reached(topic, self._number)
 
+    def holds(self) -> bool:
+        return self._membership.holds
+
 
 class Mailbox:
     """Keeps what a fold posts to itself until its owner is there to take it."""

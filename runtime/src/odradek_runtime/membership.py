@@ -6,6 +6,7 @@ dropped, since the seek fetches again whatever was ignored.
 """
 
 import asyncio
+import time
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -44,6 +45,8 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         self._paused: set[TopicPartition] = set()
         self._ends: dict[TopicPartition, int] = {}
         self._assigned: Assigned | None = None
+        self._session_seconds = settings.session_timeout_seconds
+        self._heard = 0.0
         self._consumer = AIOKafkaConsumer(
             bootstrap_servers=settings.bootstrap_servers,
             group_id=names.group(worker),
@@ -69,10 +72,20 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         """Whether `number` is still assigned, in the generation in which it was, and no new one has begun."""
         return number in self._numbers and generation == self._generation == self._coordinator_generation()
 
+    @property
+    def holds(self) -> bool:
+        """Whether the group has heard of this member lately enough to have given its numbers to nobody else.
+
+        A process that was stopped wakes in the belief that all is as it was. Its commits are fenced; what it begins
+        before it learns so would be done twice.
+        """
+        return time.monotonic() - self._heard < self._session_seconds
+
     async def join(self, assigned: Assigned) -> None:
         """Start the consumer; assignments and records go to `assigned`."""
         self._assigned = assigned
         await self._consumer.start()
+        self._listen_to_heartbeats()
         self._consumer.subscribe([self._names.topic(topic) for topic in self._inputs], listener=self)
 
     def ignore_assignments(self) -> None:
@@ -143,6 +156,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         if self._assigned is None:
             return
+        self._heard = time.monotonic()
         self._paused.clear()
         self._ends.clear()
         self._pause(assigned)
@@ -153,6 +167,20 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
             self._assigned.on_assigned(self._numbers, self._generation)
         except Exception as error:  # noqa: BLE001 - aiokafka would log it and go on: `poll` raises it
             self._failure = error
+
+    def _listen_to_heartbeats(self) -> None:
+        """Note when the last one that was answered well had been sent."""
+        coordinator = self._consumer._coordinator
+        beat = coordinator._do_heartbeat
+
+        async def noted() -> bool:
+            sent = time.monotonic()
+            well: bool = await beat()
+            if well:
+                self._heard = sent
+            return well
+
+        coordinator._do_heartbeat = noted
 
     def _coordinator_generation(self) -> int:
         """As the coordinator last told: ahead of the assignment while a rebalance is under way, -1 outside a group."""

@@ -46,3 +46,6 @@ class Flow(Protocol):
 
     def reached(self, topic: str) -> tuple[int | None, int | None]:
         """The next offset to fetch, and the end that may be seen; None where not known."""
+
+    def holds(self) -> bool:
+        """Whether nobody else can have this number yet: only then may work with effects outside the log begin."""
