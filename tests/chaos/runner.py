@@ -5,6 +5,8 @@ import os
 import subprocess
 from collections.abc import Sequence
 
+from odradek.audit import Verdict
+from odradek_cli.auditing import audit
 from odradek_schemas.events import RunFinished
 from tests.chaos.arena import SETTLE_SECONDS, Arena, Field
 from tests.chaos.results import Result
@@ -55,6 +57,7 @@ async def _played(on: Field, seed: int) -> Result:
     counted, repeated, problems = judged(on, finished, asked.of(on.run))
     for check in scenario.checks:
         problems += await check.problems(on)
+    problems += await _refuted(on)
     grown = {
         k: mib - memory[k] for k, mib in arena.workers.memory_mib().items() if mib - memory[k] > GROWTH_MIB
     }
@@ -73,6 +76,13 @@ async def _played(on: Field, seed: int) -> Result:
         seconds=_rounded(back.first),
         seconds_every_partition=_rounded(back.every),
     )
+
+
+async def _refuted(on: Field) -> list[str]:
+    """What `odradek audit` would say against the run."""
+    state = on.arena.stack.state
+    report = await audit(state.bootstrap, state.topic_prefix, on.run, state.blob_store)
+    return [] if report.verdict is Verdict.CLEAN else [str(report)]
 
 
 async def _strike(on: Field, strikes: Sequence[Strike]) -> None:
