@@ -1,4 +1,4 @@
-"""Play the whole matrix, or some of it: `python -m tests.chaos [--only PATTERN] [--seed N]`.
+"""Play the whole matrix, or some of it: `python -m tests.chaos [--only PATTERN...] [--seed N]`.
 
 Writes `tests/chaos/results.jsonl` and the table of `docs/reliability.md`. Ends with status 1 when a scenario did not
 end as it must; the logs of its stack are kept then.
@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from fnmatch import fnmatch
 from itertools import groupby
 from pathlib import Path
@@ -22,17 +23,24 @@ from tests.chaos.runner import play
 from tests.chaos.scenario import Ground, Scenario
 
 
-async def play_all(scenarios: list[Scenario], seed: int, folder: Path, keep: bool) -> list[Result]:
-    """Play them, those with equal grounds on one stack; a stack that a scenario has ruined is replaced."""
+Tell = Callable[[Result, float], None]
+
+
+async def play_all(
+    scenarios: list[Scenario], seed: int, folder: Path, keep: bool, tell: Tell
+) -> list[Result]:
+    """Play them and tell each result, with the seconds it took; those with equal grounds on one stack; a stack that a scenario has ruined is replaced."""
     played: list[Result] = []
     for ground, group in groupby(sorted(scenarios, key=lambda s: s.ground.name), key=lambda s: s.ground):
         left = list(group)
         while left:
-            played += await _play_on(ground, left, seed, folder / f"{ground.name}-{len(played)}", keep)
+            played += await _play_on(ground, left, seed, folder / f"{ground.name}-{len(played)}", keep, tell)
     return played
 
 
-async def _play_on(ground: Ground, left: list[Scenario], seed: int, folder: Path, keep: bool) -> list[Result]:
+async def _play_on(
+    ground: Ground, left: list[Scenario], seed: int, folder: Path, keep: bool, tell: Tell
+) -> list[Result]:
     """Play from the front of `left`, taking what is done, until one goes wrong or none is left."""
     played: list[Result] = []
     async with built(ground, folder) as arena:
@@ -50,7 +58,7 @@ async def _play_on(ground: Ground, left: list[Scenario], seed: int, folder: Path
     return played
 
 
-def tell(result: Result, seconds: float) -> None:
+def say(result: Result, seconds: float) -> None:
     """One line for a person."""
     back = "" if result.seconds is None else f"progress after {result.seconds} s, "
     mark = "ok  " if result.ok else "FAIL"
@@ -71,7 +79,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--only", default="*", help="scenarios whose names fit this pattern, such as 'agent-worker/*'"
+        "--only",
+        nargs="+",
+        default=["*"],
+        help="scenarios whose names fit one of these, such as 'agent-worker/*'",
     )
     parser.add_argument("--seed", type=int, default=1, help="chooses the moments within their bounds")
     parser.add_argument(
@@ -81,12 +92,16 @@ def main() -> None:
         "--dry", action="store_true", help="leave the committed results and the document alone"
     )
     given = parser.parse_args()
-    scenarios = [s for s in matrix.SCENARIOS if fnmatch(s.name, given.only) and _possible(s)]
+    scenarios = [s for s in matrix.SCENARIOS if any(fnmatch(s.name, o) for o in given.only) and _possible(s)]
     folder = given.keep or Path(tempfile.mkdtemp(prefix="odradek-chaos-"))
-    played = asyncio.run(play_all(scenarios, given.seed, folder, given.keep is not None))
-    if not given.dry:
-        results.write(played, [scenario.name for scenario in matrix.SCENARIOS])
-        matrix.write()
+
+    def tell(result: Result, seconds: float) -> None:
+        say(result, seconds)
+        if not given.dry:
+            results.write([result], [scenario.name for scenario in matrix.SCENARIOS])
+            matrix.write()
+
+    played = asyncio.run(play_all(scenarios, given.seed, folder, given.keep is not None, tell))
     failed = [result.scenario for result in played if not result.ok]
     print(f"{len(played) - len(failed)} of {len(played)} scenarios ended as they must (seed {given.seed})")
     sys.exit(1 if failed else 0)
