@@ -133,17 +133,21 @@ async def test_a_client_that_does_not_read_its_answers_does_not_keep_a_service(l
     port = free_port()
     program = lab.start_program("echo", "service", http_port=port)
     await answers(program, port, "/readyz")
-    with socket.create_connection(("127.0.0.1", port)) as client:
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", port))
         client.setblocking(False)
-        asked = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 3000
+        refused = 0
 
         async def stuffed() -> bool:
-            """Whether no more requests fit: the server can't send its answers."""
+            """Whether for a while no more requests fit: the server, whose answers nobody reads, reads no more."""
+            nonlocal refused
             try:
-                client.send(asked)
+                client.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 3000)
+                refused = 0
             except BlockingIOError:
-                return True
-            return False
+                refused += 1
+            return refused > 40
 
         await until_async(stuffed)
         program.signal(signal.SIGTERM)
