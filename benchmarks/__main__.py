@@ -9,6 +9,7 @@ Each series of measurements is added to `benchmarks/results/history.jsonl` with 
 """
 
 import argparse
+import asyncio
 import sys
 from collections.abc import Sequence
 
@@ -45,7 +46,7 @@ def conclude(measurements: Sequence[Measurement], options: Options) -> None:
         results, problems = perform(measurements, options)
     except NotQuietError as error:
         sys.exit(str(error))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         sys.exit("interrupted: everything that was started has ended")
     rows = [goal for goal in (*GOALS, *LONG_GOALS) if goal.series in results.measured]
     print(f"\n{describe()}\n")

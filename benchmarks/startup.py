@@ -23,6 +23,7 @@ from odradek_local.state import PartStatus, StackState
 from odradek_local.supervisor import down, up
 
 MODELS = Shape()
+EVERYTHING = "everything, with the supervisor"
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ async def _started(settings: LocalSettings, series: Series) -> AsyncIterator[Sta
 
 
 async def _idle(bench: Bench, deployment: Deployment, state: StackState, sizes: Sizes) -> None:
-    watched = {**deployment.pids, "supervisor": [state.supervisor_pid]}
+    watched = {**deployment.pids, EVERYTHING: [state.supervisor_pid]}
     with bench.results.series(
         "idle", rest_seconds=sizes.rest_seconds, idle_seconds=sizes.idle_seconds
     ) as series:
@@ -80,7 +81,7 @@ async def _idle(bench: Bench, deployment: Deployment, state: StackState, sizes: 
 
 
 async def _use(moment: str, pids: Pids, sizes: Sizes, series: Series) -> dict[str, float]:
-    """Memory in MB and per cent of one core of broker and workers together; the supervisor is told apart."""
+    """Memory in MB and per cent of one core of broker and workers together; the details have all, supervisor included."""
     await asyncio.sleep(sizes.rest_seconds)
     used, before = memory(pids), cpu_seconds(pids)
     await asyncio.sleep(sizes.idle_seconds)
@@ -90,7 +91,7 @@ async def _use(moment: str, pids: Pids, sizes: Sizes, series: Series) -> dict[st
                "cpu_percent": round(100 * spent[name] / sizes.idle_seconds, 2)}
         for name in pids
     }  # fmt: skip
-    parts = [name for name in pids if name != "supervisor"]
+    parts = [name for name in pids if name != EVERYTHING]
     figures = {
         f"pss_mb_{moment}": round(sum(used[name].pss for name in parts), 1),
         f"rss_mb_{moment}": round(sum(used[name].rss for name in parts), 1),

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import time
@@ -36,6 +37,12 @@ def calibration_ms() -> float:
 def load_per_core() -> float:
     """The load average of the last minute, per core."""
     return round(os.getloadavg()[0] / (os.cpu_count() or 1), 2)
+
+
+def allow_open_files() -> None:
+    """Let this process and those that it starts open as many files as the system allows: a connection is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def describe() -> str:

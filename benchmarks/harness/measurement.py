@@ -99,6 +99,7 @@ def perform(measurements: Sequence[Measurement], options: Options) -> tuple[Resu
     """
     if not options.force:
         machine.check_quiet()
+    machine.allow_open_files()
     if machine.load_per_core() > machine.BUSY:
         say(
             f"WARNING: the machine is busy (load {machine.load_per_core()} per core): figures will be too low"
@@ -152,12 +153,14 @@ async def _each(
         try:
             async with asyncio.timeout(left):
                 await measurement.measure(bench, measurement.smoke if options.smoke else measurement.sizes)
+        except TimeoutError as error:
+            problems.append(_problem(measurement.name, error, f"not done within {max(0.0, left):.0f} s"))
         except Exception as error:  # noqa: BLE001 - one that fails must not cost the figures of the others
             problems.append(_problem(measurement.name, error))
 
 
-def _problem(name: str, error: Exception) -> str:
-    text = f"{name}: {type(error).__name__}: {error}"
+def _problem(name: str, error: Exception, reason: str = "") -> str:
+    text = f"{name}: {type(error).__name__}: {str(error) or reason}"
     say(f"FAILED {text}")
     return text
 
