@@ -1,8 +1,11 @@
 """Plain tools in threads."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 
 import pytest
 
@@ -32,6 +35,26 @@ async def test_a_thread_runs_what_it_is_given_and_hands_back_what_comes_of_it() 
 async def test_what_the_function_raises_is_raised(error: BaseException) -> None:
     with pytest.raises(type(error), match=str(error)):
         await ToolThreads(4, 2, _never).run(_raising(error))
+
+
+async def test_what_a_failed_function_held_is_let_go_at_once() -> None:
+    """A tool may have eaten all memory before it raised, and the collector of cycles comes seldom."""
+    threads, meals = ToolThreads(4, 2, _never), []
+
+    def eat() -> None:
+        meal = threading.Event()
+        meals.append(weakref.ref(meal))
+        raise MemoryError
+
+    gc.disable()
+    try:
+        with suppress(MemoryError):
+            await threads.run(eat)
+        async with asyncio.timeout(5):
+            while meals[0]() is not None:
+                await asyncio.sleep(0.01)
+    finally:
+        gc.enable()
 
 
 async def test_a_stop_iteration_is_an_error_like_any_other() -> None:

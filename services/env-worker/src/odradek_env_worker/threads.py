@@ -63,21 +63,25 @@ class ToolThreads:
         return job.future
 
     def _work(self) -> None:
-        """A thread's life. What reads like a race is none: a job is put down before the flag is read, and the flag
-        taken down before the jobs are picked up."""
+        """A thread's life. Nothing of a job is held while the next one is waited for."""
+        while self._work_off(self._jobs.get()):
+            pass
+
+    def _work_off(self, job: _Job) -> bool:
+        """Carry out a job; False: nobody is there to take it. What reads like a race is none: a job is put down
+        before the flag is read, and the flag taken down before the jobs are picked up."""
         assert self._loop is not None
-        while True:
-            job = self._jobs.get()
-            job.begun = True
-            if not job.future.cancelled():
-                _carry_out(job)
-            self._finished.append(job)
-            if not self._delivering:
-                self._delivering = True
-                try:
-                    self._loop.call_soon_threadsafe(self._deliver)
-                except RuntimeError:  # the loop is closed: the worker is at its end
-                    return
+        job.begun = True
+        if not job.future.cancelled():
+            _carry_out(job)
+        self._finished.append(job)
+        if not self._delivering:
+            self._delivering = True
+            try:
+                self._loop.call_soon_threadsafe(self._deliver)
+            except RuntimeError:  # the loop is closed: the worker is at its end
+                return False
+        return True
 
     def _deliver(self) -> None:
         self._delivering = False
@@ -85,12 +89,7 @@ class ToolThreads:
             job = self._finished.popleft()
             self._unfinished -= 1
             self._lost -= job.lost
-            if job.future.done():
-                continue
-            if job.error is not None:
-                job.future.set_exception(job.error)
-            else:
-                job.future.set_result(job.result)
+            _hand_over(job)
 
     def _forsake(self, job: _Job) -> None:
         """Nobody waits for `job` any more. One that has not begun never will, and holds no thread."""
@@ -101,6 +100,19 @@ class ToolThreads:
         if self._lost >= self._most_lost:
             log.error("too many tools are stuck past their deadline", lost_threads=self._lost)
             self._give_up()
+
+
+def _hand_over(job: _Job) -> None:
+    """Tell whoever waits. The job forgets the error, which knows the frames that know the job: all that a failed
+    function held would else wait for the collector of cycles."""
+    future, error, result = job.future, job.error, job.result
+    del job.future, job.error, job.result
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
 
 
 def _carry_out(job: _Job) -> None:
