@@ -10,7 +10,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from odradek_local import jars
 from odradek_local.jars import JarError, locked_jars, read_lock
-from odradek_local.kafka import KafkaBroker
+from odradek_local.kafka import KafkaBroker, new_cluster_id
 from odradek_local.process import ProcessError
 
 
@@ -80,3 +80,8 @@ def test_a_folder_without_kafka_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("ODRADEK_KAFKA_LIBS", str(tmp_path))
     with pytest.raises(ProcessError, match="ODRADEK_KAFKA_LIBS"):
         KafkaBroker(tmp_path, port=0).start()
+
+
+def test_no_cluster_id_looks_like_an_option() -> None:
+    """One in 64 random ones would, and Kafka's tool would not format the disk."""
+    assert not [cluster for cluster in (new_cluster_id() for _ in range(2000)) if cluster.startswith("-")]

@@ -101,7 +101,7 @@ class KafkaBroker:
         return path
 
     def _format(self, class_path: str, properties: Path) -> None:
-        cluster = urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        cluster = new_cluster_id()
         tool = [
             "kafka.tools.StorageTool",
             "format",
@@ -139,6 +139,14 @@ class KafkaBroker:
 
     def _logging(self) -> str:
         return f"-Dlog4j2.configurationFile={self.data_dir / 'log4j2.properties'}"
+
+
+def new_cluster_id() -> str:
+    """22 characters of URL-safe base64. None that begins with a dash: Kafka's tool would take it for an option."""
+    cluster = "-"
+    while cluster.startswith("-"):
+        cluster = urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    return cluster
 
 
 def server_properties(log_dir: Path, port: int, controller_port: int) -> Mapping[str, str | int]:
