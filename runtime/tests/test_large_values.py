@@ -5,6 +5,8 @@ import asyncio
 import pytest
 from runtime_lab import CALLS, JOURNAL, RESULTS, Echo, Lab, Tally, call, reply
 
+from odradek_runtime import intake
+from odradek_runtime.blobs import BlobStore
 from odradek_runtime.errors import WorkerError
 from odradek_runtime.records import Output, Outputs
 from odradek_schemas.codec import CLAIM_CHECK_BYTES, encode, with_reference
@@ -42,6 +44,36 @@ async def test_a_large_value_is_read_from_the_blob_store_and_written_to_it(lab: 
     assert LARGE.encode() in await lab.blobs.get(answered)
     assert answered.startswith("days/")  # kept as its topic is
     assert by_size[True].headers["ce_type"] == b"ModelCallCompleted"
+
+
+class HangsOnce:
+    """A blob store of which one answer never comes."""
+
+    def __init__(self, store: BlobStore) -> None:
+        self.put, self._store, self.hung = store.put, store, 0
+
+    async def get(self, reference: str) -> bytes:
+        if not self.hung:
+            self.hung += 1
+            await asyncio.Event().wait()
+        return await self._store.get(reference)
+
+
+@pytest.mark.parametrize("shape", ["concurrent", "stateful"])
+async def test_a_blob_store_that_does_not_answer_is_asked_again(
+    lab: Lab, shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Caught: a partition that stands still for ever; a record taken for poison, though its store is to blame."""
+    monkeypatch.setattr(intake, "BLOB_SECONDS", 0.2)
+    large = encode(call(0, text=LARGE), "test")
+    assert large.value is not None
+    record = with_reference(large, await lab.blobs.put(large.value))
+    await lab.send_raw(CALLS, record.key, record.value, record.headers)
+    lab.blobs = store = HangsOnce(lab.blobs)
+    await lab.owning(lab.start(Parrot().processor() if shape == "concurrent" else ParrotTally().processor()))
+    await lab.answered(1)
+    assert store.hung == 1
+    assert await lab.read("dead-letters") == []
 
 
 async def test_a_large_entry_of_a_changelog_is_restored(lab: Lab) -> None:

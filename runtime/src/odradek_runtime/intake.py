@@ -1,13 +1,18 @@
 """From a consumer's record to an event, or to the reason why there is none."""
 
+import asyncio
 import base64
 from typing import Any
 
 from odradek_runtime.blobs import BlobDamaged, BlobNotFound, BlobStore
+from odradek_runtime.errors import CommitFailedError
 from odradek_runtime.records import Output, RawRecord, Record
 from odradek_schemas.codec import BlobCorrupt, BlobMissing, Envelope, RecordError, decode, read_envelope
 from odradek_schemas.events import Event, RecordCoordinates, RecordRejected
 from odradek_schemas.topics import BY_NAME, DEAD_LETTERS
+
+BLOB_SECONDS = 30.0
+"""Deadline of reading one large value."""
 
 UNREADABLE = Envelope(
     type="", id="", run_id=None, rollout_id=None, scoring=None, dataref=None, traceparent=None
@@ -40,6 +45,7 @@ class Intake:
 
         Raises:
             RecordError: of the kind that fits.
+            CommitFailedError: the blob store does not answer. The record is not to blame: it is read again.
         """
         value = record.value
         if record.envelope.dataref is not None:
@@ -70,7 +76,12 @@ class Intake:
 
     async def _fetch(self, record: Record, reference: str) -> bytes:
         try:
-            return await self._blobs.get(reference)
+            async with asyncio.timeout(BLOB_SECONDS):
+                return await self._blobs.get(reference)
+        except TimeoutError as error:
+            raise CommitFailedError(
+                f"the blob store gave no answer within {BLOB_SECONDS:g} s: {reference}"
+            ) from error
         except BlobNotFound as error:
             raise BlobMissing(record.coordinates, str(error)) from error
         except BlobDamaged as error:
