@@ -39,11 +39,12 @@ async def test_what_the_function_raises_is_raised(error: BaseException) -> None:
 
 async def test_what_a_failed_function_held_is_let_go_at_once() -> None:
     """A tool may have eaten all memory before it raised, and the collector of cycles comes seldom."""
-    threads, meals = ToolThreads(4, 2, _never), []
+    threads, gone = ToolThreads(4, 2, _never), asyncio.Event()
+    let_go = asyncio.get_running_loop().call_soon_threadsafe
 
     def eat() -> None:
         meal = threading.Event()
-        meals.append(weakref.ref(meal))
+        weakref.finalize(meal, let_go, gone.set)
         raise MemoryError
 
     gc.disable()
@@ -51,8 +52,7 @@ async def test_what_a_failed_function_held_is_let_go_at_once() -> None:
         with suppress(MemoryError):
             await threads.run(eat)
         async with asyncio.timeout(5):
-            while meals[0]() is not None:
-                await asyncio.sleep(0.01)
+            await gone.wait()
     finally:
         gc.enable()
 
