@@ -33,6 +33,7 @@ check: .venv/dev.done ## Lint, check types, imports and that the generated schem
 	@echo "mypy"; $(BIN)/mypy $(addprefix -p ,$(MODULES))
 	@echo "import-linter"; $(BIN)/lint-imports --no-logo
 	@echo "schemas"; $(BIN)/python -m odradek_schemas.generate --check
+	@echo "reliability"; $(BIN)/python -m tests.chaos.matrix --check
 
 .PHONY: bench
 bench: .venv/dev.done ## Measure the main figures and print them beside their goals (12 minutes; docs/performance.md)
@@ -41,6 +42,18 @@ bench: .venv/dev.done ## Measure the main figures and print them beside their go
 .PHONY: bench-long
 bench-long: .venv/dev.done ## Measure 100,000 rollouts in one run, 10,000 in flight, more workers and partitions (30 minutes)
 	@$(BIN)/python -m benchmarks long $(BENCH)
+
+.PHONY: chaos
+chaos: .venv/dev.done ## Strike every kind of process at every moment (ONLY=pattern SEED=n); writes docs/reliability.md
+	@$(BIN)/python -m tests.chaos $(if $(ONLY),--only $(foreach o,$(ONLY),'$(o)')) $(if $(SEED),--seed $(SEED))
+
+.PHONY: chaos-soak
+chaos-soak: .venv/dev.done ## Strike at random during continuous runs (SECONDS=n SEED=n)
+	@$(BIN)/python -m tests.chaos.soak $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
+
+.PHONY: reliability
+reliability: .venv/dev.done ## Write the table of docs/reliability.md anew from the results of `make chaos`
+	@$(BIN)/python -m tests.chaos.matrix
 
 .PHONY: format
 format: .venv/dev.done ## Format the code and mend what ruff can mend

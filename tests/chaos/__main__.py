@@ -22,7 +22,6 @@ from tests.chaos.results import Result
 from tests.chaos.runner import play
 from tests.chaos.scenario import Ground, Scenario
 
-
 Tell = Callable[[Result, float], None]
 
 

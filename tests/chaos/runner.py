@@ -5,8 +5,12 @@ import os
 import subprocess
 from collections.abc import Sequence
 
+import psutil
+
 from odradek.audit import Verdict
 from odradek_cli.auditing import audit
+from odradek_cli.errors import CliError
+from odradek_local.process import ProcessError
 from odradek_schemas.events import RunFinished
 from tests.chaos.arena import SETTLE_SECONDS, Arena, Field
 from tests.chaos.results import Result
@@ -26,7 +30,7 @@ async def play(scenario: Scenario, arena: Arena, seed: int) -> Result:
     on = Field(arena, scenario, scenario.random(seed), run="")
     try:
         result = await _played(on, seed)
-    except (TimeoutError, OSError, LookupError) as error:
+    except (OSError, LookupError, psutil.Error, ProcessError, CliError) as error:
         result = _result(on, seed, problems=[f"{type(error).__name__}: {error}"])
     finally:
         await arena.workers.remove_all()
@@ -38,26 +42,15 @@ async def _played(on: Field, seed: int) -> Result:
     await arena.workers.settled(SETTLE_SECONDS)
     await asyncio.gather(*(arena.workers.add(kind) for kind in scenario.second))
     memory, asked = arena.workers.memory_mib(), RequestLog(arena.stack.requests)
-    load = scenario.load
-    request = run_requested(
-        load.environment,
-        load.model,
-        load.write(arena.folder),
-        samples=load.samples,
-        concurrency=load.concurrency,
-        limits=load.limits,
-        harness=load.harness,
-    )
-    on.run = request.run_id
-    await arena.stack.log.start(request)
+    await begun(on)
     await _strike(on, scenario.strikes)
     if scenario.ruins:
         return _result(on, seed, problems=[])
-    finished = await _finished(on)
+    finished = await ended(on)
     counted, repeated, problems = judged(on, finished, asked.of(on.run))
     for check in scenario.checks:
         problems += await check.problems(on)
-    problems += await _refuted(on)
+    problems += await refuted(on)
     grown = {
         k: mib - memory[k] for k, mib in arena.workers.memory_mib().items() if mib - memory[k] > GROWTH_MIB
     }
@@ -78,11 +71,27 @@ async def _played(on: Field, seed: int) -> Result:
     )
 
 
-async def _refuted(on: Field) -> list[str]:
+async def refuted(on: Field) -> list[str]:
     """What `odradek audit` would say against the run."""
     state = on.arena.stack.state
     report = await audit(state.bootstrap, state.topic_prefix, on.run, state.blob_store)
     return [] if report.verdict is Verdict.CLEAN else [str(report)]
+
+
+async def begun(on: Field) -> None:
+    """Start the scenario's run."""
+    load, arena = on.scenario.load, on.arena
+    request = run_requested(
+        load.environment,
+        load.model,
+        load.write(arena.folder),
+        samples=load.samples,
+        concurrency=load.concurrency,
+        limits=load.limits,
+        harness=load.harness,
+    )
+    on.run = request.run_id
+    await arena.stack.log.start(request)
 
 
 async def _strike(on: Field, strikes: Sequence[Strike]) -> None:
@@ -90,8 +99,8 @@ async def _strike(on: Field, strikes: Sequence[Strike]) -> None:
         await strike.strike(on)
 
 
-async def _finished(on: Field) -> RunFinished:
-    """Wait for the run's end; `RunFinished` must come once."""
+async def ended(on: Field) -> RunFinished:
+    """Wait for the run's end. Raises TimeoutError."""
     watch = on.arena.watch
 
     def ends() -> list[RunFinished]:

@@ -144,6 +144,20 @@ class Leave:
         on.hits.append(Hit(((self.kind, had),), now, now))
 
 
+@dataclass(frozen=True)
+class Vanish:
+    """The second worker of this kind goes, by SIGKILL or in order, wherever it is."""
+
+    kind: str
+    fault: str = "kill"
+
+    async def strike(self, on: Field) -> None:
+        workers = on.arena.workers
+        if self.fault == "kill":
+            os.kill(workers.pid(self.kind, second=True), signal.SIGKILL)
+        await workers.remove(self.kind)
+
+
 async def ordered(on: Field, victim: Victim, point: str, fault: str, passage: int) -> int:
     """Order a fault and wait until a process has taken it; returns its id. Raises TimeoutError."""
     folder = on.arena.workers.faults(victim.second)

@@ -1,0 +1,38 @@
+"""A few scenarios of the matrix, chosen by a seed (`ODRADEK_CHAOS_SEED`): each kind of worker, a zombie, the broker."""
+
+import os
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.chaos import matrix
+from tests.chaos.arena import opened
+from tests.chaos.runner import play
+from tests.chaos.scenario import Scenario
+from tests.chaos.workers import KINDS
+from tests.conftest import RunningStack
+
+SEED = int(os.environ.get("ODRADEK_CHAOS_SEED", "1"))
+
+
+def selection(seed: int) -> list[Scenario]:
+    chance = Random(seed)
+    first = [chance.choice(_named(f"{kind}/", "/kill")) for kind in KINDS]
+    return [*first, chance.choice(_named("", "/zombie")), chance.choice(_named("kafka/", "/kill"))]
+
+
+def _named(start: str, end: str) -> list[Scenario]:
+    return [s for s in matrix.SCENARIOS if s.name.startswith(start) and s.name.endswith(end)]
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("scenario", selection(SEED), ids=lambda scenario: scenario.name)
+async def test_a_run_that_is_struck_ends_as_it_must(
+    stack: RunningStack, scenario: Scenario, tmp_path: Path
+) -> None:
+    async with opened(stack, tmp_path) as arena:
+        result = await play(scenario, arena, SEED)
+    assert result.ok, "\n".join(result.notes)
