@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 
+from odradek_local.process import tail
 from odradek_local.state import Status
 from odradek_local.supervisor import down, up
 from odradek_schemas.events import RunFinished
@@ -16,7 +17,8 @@ from tests.chaos.disks import fill, free
 from tests.chaos.strikes import Progress
 from tests.chaos.workers import GATEWAY, KINDS
 
-DEGRADED_SECONDS = 120.0
+FAILING_SECONDS = 120.0
+ENOUGH_RESTARTS = 3
 SOMETIME = Progress()
 
 
@@ -109,10 +111,9 @@ class FillDisk:
 
 @dataclass(frozen=True)
 class FillDiskForGood:
-    """Fill a disk until the stack says that it can't go on; then give the space back and start the stack again."""
+    """Fill a disk until workers say that they can't go on; then give the space back and start the stack again."""
 
     disk: str
-    part: str
     says: str
     after: Progress = SOMETIME
 
@@ -120,22 +121,28 @@ class FillDiskForGood:
         disk = disk_of(on, self.disk)
         await self.after.reached(on)
         await asyncio.to_thread(fill, disk)
-        await degraded(on, self.part, self.says)
-        await asyncio.to_thread(free, disk)
+        try:
+            await failing(on, self.says)
+        finally:
+            await asyncio.to_thread(free, disk)
         await restarted(on)
         on.hits.append(_mended(on, *KINDS))
 
 
-async def degraded(on: Field, part: str, says: str) -> None:
-    """Wait until the stack has given `part` up; notes it when the reason does not say `says`."""
-    end = time.monotonic() + DEGRADED_SECONDS
-    while on.arena.stack.state.status is not Status.DEGRADED:
+async def failing(on: Field, says: str) -> None:
+    """Wait until parts of the stack have ended again and again, or were given up, and one says why: `says`."""
+    stack, before = on.arena.stack, _restarts(on)
+    end = time.monotonic() + FAILING_SECONDS
+    while stack.state.status is not Status.DEGRADED and _restarts(on) < before + ENOUGH_RESTARTS:
         if time.monotonic() > end:
-            raise TimeoutError(f"the stack did not give {part} up within {DEGRADED_SECONDS:.0f} s")
+            raise TimeoutError(f"no part ended for {says!r} within {FAILING_SECONDS:.0f} s")
         await asyncio.sleep(0.2)
-    error = on.arena.stack.state.error or ""
-    if not error.startswith(part) or says not in error:
-        raise LookupError(f"the stack should say of {part} that {says!r}; it says: {error}")
+    if not any(says in tail(part.log) for part in stack.state.parts):
+        raise LookupError(f"parts ended, and no log ends with {says!r}: {stack.state.error}")
+
+
+def _restarts(on: Field) -> int:
+    return sum(part.restarts for part in on.arena.stack.state.parts)
 
 
 async def restarted(on: Field) -> None:

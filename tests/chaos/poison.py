@@ -13,7 +13,7 @@ from odradek_schemas.codec import Headers
 from odradek_schemas.events import RecordRejected, RewardAssigned
 from odradek_schemas.topics import BY_NAME
 from tests.chaos.arena import Field
-from tests.chaos.faults import degraded
+from tests.chaos.faults import failing
 from tests.chaos.strikes import Progress
 from tests.chaos.watch import Sight
 from tests.chaos.workers import VERIFIER
@@ -184,11 +184,10 @@ class LostBlobs:
     trajectories: int
 
     async def strike(self, on: Field) -> None:
-        watch, pid = on.arena.watch, on.arena.workers.pid(VERIFIER)
+        pid = on.arena.workers.pid(VERIFIER)
         os.kill(pid, signal.SIGSTOP)
         try:
-            written = lambda: watch.tally[on.run, "trajectories"] >= self.trajectories  # noqa: E731
-            await watch.until(written, 60, f"{self.trajectories} trajectories")
+            await Progress("trajectories", self.trajectories, self.trajectories).reached(on)
             shutil.rmtree(on.arena.stack.settings.folder / "blobs" / "long")
         finally:
             os.kill(pid, signal.SIGCONT)
@@ -214,4 +213,4 @@ class PoisonedChangelog:
                     headers=list(headers(subject, Poison.NO_JSON)),
                 )
         os.kill(on.arena.workers.pid(self.part), signal.SIGKILL)
-        await degraded(on, self.part, "the changelog can't be restored")
+        await failing(on, "the changelog can't be restored")

@@ -15,8 +15,8 @@ WORLD = Ground(
     name="world",
     environment={
         "PYTHONPATH": str(ROOT / "tests/chaos/world"),
-        "ODRADEK_VERIFIER_DEADLINE_SECONDS": "3",
-        "ODRADEK_VERIFIER_MEMORY_MIB": "1024",
+        "ODRADEK_VERIFIER_DEADLINE_SECONDS": "4",
+        "ODRADEK_VERIFIER_MEMORY_MIB": "512",
         "ODRADEK_STALL_SECONDS": "6",
     },
 )

@@ -7,7 +7,6 @@ from tests.chaos.faults import FillDisk, FillDiskForGood
 from tests.chaos.scenario import Expected, Ground, Load, Recovery, Scenario
 from tests.chaos.scenarios.code import WORLD, row
 from tests.chaos.strikes import Progress
-from tests.chaos.workers import BROKER
 
 BLOBS, LOG = "data/blobs", "data/kafka/log"
 SMALL_BLOBS = Ground(WORLD.environment, "small-blobs", {BLOBS: 256})
@@ -41,8 +40,8 @@ SCENARIOS = (
         "disk/blobs/long",
         "the blob store's disk",
         "any",
-        "full until the stack gives up; then freed, and the stack started again",
-        (FillDiskForGood(BLOBS, "", "No space left on device", EARLY),),
+        "full until workers give up; then freed, and the stack started again",
+        (FillDiskForGood(BLOBS, "No space left on device", EARLY),),
         load=LARGE,
         expected=Expected(repeats_each=20),
         ground=SMALL_BLOBS,
@@ -53,8 +52,8 @@ SCENARIOS = (
         "disk/log/long",
         "the broker's disk",
         "any",
-        "full until the stack gives up; then freed, and the stack started again",
-        (FillDiskForGood(LOG, BROKER, "No space left on device", EARLY),),
+        "full until workers give up; then freed, and the stack started again",
+        (FillDiskForGood(LOG, "No space left on device", EARLY),),
         load=SMALL,
         expected=Expected(repeats_each=20),
         ground=SMALL_LOG,
