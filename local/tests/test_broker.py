@@ -11,6 +11,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from odradek_local import jars
 from odradek_local.jars import JarError, locked_jars, read_lock
 from odradek_local.kafka import KafkaBroker, new_cluster_id
+from odradek_local.ports import locked
 from odradek_local.process import ProcessError
 
 
@@ -74,6 +75,17 @@ def test_a_jar_that_is_not_the_locked_one_is_refused(tmp_path: Path, monkeypatch
         locked_jars(tmp_path)
     assert str(path) in str(error.value)
     assert jar.sha256 in str(error.value)
+
+
+def test_a_cache_that_another_process_fills_for_too_long_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jars, "TURN_WITHIN_S", 0.1)
+    (tmp_path / "maven").mkdir()
+    with (tmp_path / "maven" / ".lock").open("w") as other:
+        assert locked(other.fileno())
+        with pytest.raises(JarError, match="Another process has been fetching"):
+            locked_jars(tmp_path)
 
 
 def test_a_folder_without_kafka_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,15 +5,20 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from odradek_local.ports import HOST
+from odradek_local.ports import HOST, listens
 from odradek_local.process import Process
 
 ASK_EVERY_S = 0.1
 ASK_TIMEOUT_S = 2.0
 
 
-async def until_healthy(process: Process, healthy: Callable[[], Awaitable[bool]], deadline_s: float) -> None:
-    """Asks until the answer is yes; raises ProcessError when the process ends or the deadline passes first."""
+async def until_healthy(
+    process: Process, healthy: Callable[[], Awaitable[bool]], deadline_s: float, port: int | None = None
+) -> None:
+    """Asks until the answer is yes, and makes sure that it is the process itself that listens on `port`.
+
+    Raises ProcessError when the process ends or the deadline passes first, or when another program answers.
+    """
     until = time.monotonic() + deadline_s
     while not await healthy():
         if not process.running:
@@ -21,6 +26,8 @@ async def until_healthy(process: Process, healthy: Callable[[], Awaitable[bool]]
         if time.monotonic() > until:
             raise process.failure(f"was not healthy within {deadline_s:.0f} s")
         await asyncio.sleep(ASK_EVERY_S)
+    if port is not None and not listens(process.pid, port):
+        raise process.failure(f"does not listen on port {port}: another program answers there")
 
 
 async def answers_http(port: int, path: str) -> bool:
@@ -54,9 +61,9 @@ async def answers_kafka(port: int) -> bool:
 
 async def _accepts(port: int) -> bool:
     try:
-        async with _connected(port):
+        async with asyncio.timeout(ASK_TIMEOUT_S), _connected(port):
             return True
-    except OSError:
+    except (OSError, TimeoutError):
         return False
 
 

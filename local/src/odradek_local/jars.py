@@ -1,16 +1,20 @@
 """The broker's jars: pinned Maven coordinates with SHA-256 sums, fetched once into a cache that all stacks share."""
 
-import fcntl
 import hashlib
 import os
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from odradek_local.ports import LOOK_EVERY_S, locked
+
 LOCK_FILE = Path(__file__).with_name("kafka-jars.lock")
 DOWNLOADS_AT_ONCE = 8
+DOWNLOAD_ANSWER_S = 60
+TURN_WITHIN_S = 150.0  # below what `odradek up` waits for in all, so that this is what it tells
 
 
 class JarError(RuntimeError):
@@ -81,7 +85,7 @@ def _download(jar: Jar, repository: Path) -> None:
     aside = repository / ".partial"
     partial, path = jar.path(aside), jar.path(repository)
     partial.unlink(missing_ok=True)
-    project = MavenContext(repo_cache=aside, timeout=60).project(jar.group, jar.artifact)
+    project = MavenContext(repo_cache=aside, timeout=DOWNLOAD_ANSWER_S).project(jar.group, jar.artifact)
     try:
         project.at_version(jar.version).artifact().resolve()
     except (OSError, RuntimeError, ValueError) as error:
@@ -105,7 +109,14 @@ def _verify(jar: Jar, path: Path) -> None:
 
 @contextmanager
 def _only_one(path: Path) -> Iterator[None]:
-    """Lets one process at a time fill the cache."""
+    """Lets one process at a time fill the cache. Raises JarError when another takes longer than its deadline."""
+    until = time.monotonic() + TURN_WITHIN_S
     with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        while not locked(lock.fileno()):
+            if time.monotonic() > until:
+                raise JarError(
+                    f"Another process has been fetching Kafka's jars into {path.parent} for {TURN_WITHIN_S:.0f} s: "
+                    "try again when it is done, or end it."
+                )
+            time.sleep(LOOK_EVERY_S)
         yield

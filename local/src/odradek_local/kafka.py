@@ -86,7 +86,7 @@ class KafkaBroker:
 
     async def healthy(self, deadline_s: float = START_DEADLINE_S) -> None:
         """The same for callers in an event loop."""
-        await until_healthy(self.process, lambda: answers_kafka(self.port), deadline_s)
+        await until_healthy(self.process, lambda: answers_kafka(self.port), deadline_s, self.port)
 
     def stop(self, grace_s: float = STOP_DEADLINE_S) -> None:
         """Ends the broker in order; by SIGKILL after `grace_s` seconds."""

@@ -50,7 +50,7 @@ class ModelServer:
 
     async def healthy(self, deadline_s: float = START_DEADLINE_S) -> None:
         """Waits until the model is loaded; raises ProcessError with the end of the log."""
-        await until_healthy(self.process, lambda: answers_http(self.port, "/health"), deadline_s)
+        await until_healthy(self.process, lambda: answers_http(self.port, "/health"), deadline_s, self.port)
 
     def stop(self, grace_s: float = 5.0) -> None:
         self.process.stop(grace_s)

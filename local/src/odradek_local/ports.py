@@ -25,13 +25,14 @@ async def turn_to_choose() -> AsyncIterator[None]:
     with path.open("w") as file:
         async with asyncio.timeout(TURN_WITHIN_S):
             while True:
-                if _locked(file.fileno()):
+                if locked(file.fileno()):
                     break
                 await asyncio.sleep(LOOK_EVERY_S)
         yield
 
 
-def _locked(descriptor: int) -> bool:
+def locked(descriptor: int) -> bool:
+    """Whether the lock of an open file could be had now; it is kept until the file is closed."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -67,6 +68,28 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
         return True
+
+
+def listens(pid: int, port: int) -> bool:
+    """Whether it is this process that listens on a port, whatever the address; another may answer there.
+
+    Source: proc(5), `/proc/PID/net/tcp` (state 0A is LISTEN) and `/proc/PID/fd`.
+    """
+    sockets = {f"socket:[{inode}]" for table in ("tcp", "tcp6") for inode in _listening(pid, table, port)}
+    try:
+        return any(os.readlink(link.path) in sockets for link in os.scandir(f"/proc/{pid}/fd"))
+    except OSError:
+        return False  # it has just ended, or closed what was looked at
+
+
+def _listening(pid: int, table: str, port: int) -> list[str]:
+    """The inodes of the sockets that listen on a port, in the process's network."""
+    try:
+        rows = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
+    except OSError:
+        return []
+    columns = [row.split() for row in rows]
+    return [row[9] for row in columns if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port]
 
 
 def free_port() -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from odradek_local import guard
 
 TAIL_LINES = 30
+KILLED_WITHIN_S = 10.0
 
 
 class ProcessError(RuntimeError):
@@ -86,15 +87,17 @@ class Process:
             try:
                 self._child.wait(timeout=grace_s)
             except subprocess.TimeoutExpired:
-                self._signal_group(signal.SIGKILL)
-                self._child.wait()
+                self.kill()
         self._signal_group(signal.SIGKILL)
 
     def kill(self) -> None:
-        """SIGKILL to the process and its group, at once."""
+        """SIGKILL to the process and its group, at once.
+
+        Raises subprocess.TimeoutExpired when the kernel can't end it: it hangs in a device.
+        """
         if self._child is not None:
             self._signal_group(signal.SIGKILL)
-            self._child.wait()
+            self._child.wait(timeout=KILLED_WITHIN_S)
 
     def tail(self, lines: int = TAIL_LINES) -> str:
         """The last lines of the log, or a note that it is empty."""

@@ -53,7 +53,7 @@ class Service:
 
     async def healthy(self, deadline_s: float) -> None:
         """Waits until it is ready; raises ProcessError with the end of its log."""
-        await until_healthy(self.process, lambda: answers_http(self.port, "/readyz"), deadline_s)
+        await until_healthy(self.process, lambda: answers_http(self.port, "/readyz"), deadline_s, self.port)
 
     def stop(self, grace_s: float = 15.0) -> None:
         """Lets it drain, for at most `grace_s` seconds."""
