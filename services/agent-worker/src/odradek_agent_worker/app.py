@@ -2,7 +2,7 @@
 
 from odradek_agent_worker.admission import Admission, share
 from odradek_agent_worker.fold import JournalFold
-from odradek_agent_worker.harnesses import find_harness
+from odradek_agent_worker.harnesses import find_harness, load_harnesses
 from odradek_agent_worker.note import JournalNote
 from odradek_agent_worker.settings import AgentSettings
 from odradek_agent_worker.watch import Watch
@@ -37,6 +37,7 @@ def create_processor(settings: AgentSettings, watch: Watch | None = None) -> Sta
 
 def main() -> None:
     settings = AgentSettings()
+    load_harnesses()
     watch = Watch()
     Watchdog(watch, settings.harness_stuck_seconds, JournalNote(settings)).start()
     run_service(create_processor(settings, watch), settings)
