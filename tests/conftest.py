@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stack import ROOT, RunningStack, running_stack, start_scripted_model
+from tests.support.stack import MISCHIEF, ROOT, RunningStack, running_stack, start_scripted_model
 
 __all__ = ["ROOT", "RunningStack", "start_scripted_model"]
 
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    with running_stack(tmp_path_factory.mktemp("stack")) as stack:
+    with running_stack(tmp_path_factory.mktemp("stack"), MISCHIEF) as stack:
         yield stack
 
 

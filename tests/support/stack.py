@@ -18,6 +18,8 @@ from odradek_local.supervisor import down, status, up
 from tests.support.log import Log
 
 ROOT = Path(__file__).parent.parent.parent
+MISCHIEF = {"PYTHONPATH": str(ROOT / "tests/chaos/world")}
+"""What lets the services of a stack find the chaos world's environment and harness."""
 SCRIPTS = (
     "instant",
     "mcqa",

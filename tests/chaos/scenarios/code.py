@@ -9,12 +9,12 @@ from tests.chaos.faults import BoundMemory, Deaths
 from tests.chaos.scenario import Expected, Ground, Load, Recovery, Scenario, Strike
 from tests.chaos.strikes import End, Progress, Victim
 from tests.chaos.workers import AGENT, ENV
-from tests.support.stack import ROOT
+from tests.support.stack import MISCHIEF
 
 WORLD = Ground(
     name="world",
     environment={
-        "PYTHONPATH": str(ROOT / "tests/chaos/world"),
+        **MISCHIEF,
         "ODRADEK_VERIFIER_DEADLINE_SECONDS": "4",
         "ODRADEK_VERIFIER_MEMORY_MIB": "512",
         "ODRADEK_STALL_SECONDS": "6",
