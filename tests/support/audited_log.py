@@ -31,11 +31,11 @@ class AuditedLog:
             audit.end_partition()
         return audit.report()
 
-    def of(self, kind: str, wanted: Callable[[Body], bool] = lambda body: True) -> Iterator[LogRecord]:
+    def of(self, kind: str, wanted: Callable[[Body], object] = lambda body: True) -> Iterator[LogRecord]:
         """Records of a type, the first ones first."""
         return (r for r in self.records if r.type == kind and wanted(orjson.loads(r.value)))
 
-    def first(self, kind: str, wanted: Callable[[Body], bool] = lambda body: True) -> LogRecord:
+    def first(self, kind: str, wanted: Callable[[Body], object] = lambda body: True) -> LogRecord:
         return next(self.of(kind, wanted))
 
     def rollout(self, rollout_id: str, kind: str) -> LogRecord:

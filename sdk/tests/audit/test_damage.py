@@ -10,6 +10,8 @@ from odradek.audit import Invariant, LogRecord, Place, Verdict
 from odradek_schemas.events import RunFinished, RunStatus
 from tests.support.audited_log import AuditedLog, Body, altered, healthy_log, swapped
 
+FAILING = 0
+"""The seed of a run in which a rollout fails."""
 QUIET = healthy_log(troubled=False)
 PLAYED = "run/0/0"
 """A rollout with a session, and with steps."""
@@ -22,7 +24,7 @@ class Damage(NamedTuple):
     named: LogRecord | Place
 
 
-def dropped(kind: str, witness: str, wanted: Callable[[Body], bool] = lambda body: True) -> Damage:
+def dropped(kind: str, witness: str, wanted: Callable[[Body], object] = lambda body: True) -> Damage:
     """Without the first record of `kind`; the first `witness` of the same rollout tells."""
     lost = QUIET.first(kind, wanted)
     return Damage(QUIET.without(lost), QUIET.rollout(lost.rollout_id, witness))
@@ -42,7 +44,7 @@ def at_once(kind: str, **changes: Any) -> Damage:
 
 
 def changed(
-    kind: str, change: Callable[[Body], object], wanted: Callable[[Body], bool] = lambda b: True
+    kind: str, change: Callable[[Body], object], wanted: Callable[[Body], object] = lambda b: True
 ) -> Damage:
     record = QUIET.first(kind, wanted)
     damaged = altered(record, change)
@@ -63,9 +65,16 @@ def is_model_input(body: Body) -> bool:
 
 def unplanned() -> Damage:
     record = QUIET.first("RolloutRequested")
-    stranger = altered(record, lambda body: body | {"rollout_id": "run/99/0"})._replace(rollout_id="run/99/0")
-    stranger = QUIET.again(stranger)
+    stranger = altered(record, lambda body: body.update(id="run/99/0", rollout_id="run/99/0"))
+    stranger = QUIET.again(stranger, id="run/99/0", rollout_id="run/99/0")
     return Damage(QUIET.late(stranger), Place("runs", 0, 1))
+
+
+def unjournalled() -> Damage:
+    record = QUIET.first("ModelCallRequested")
+    other = altered(record, lambda body: body.update(id="run/0/0/1/88"))
+    other = QUIET.again(other, id="run/0/0/1/88")
+    return Damage(QUIET.put(record, record, other), other)
 
 
 def never_asked() -> Damage:
@@ -112,7 +121,7 @@ def other_arguments() -> Damage:
 def unasked_answer() -> Damage:
     result = QUIET.first("ModelCallCompleted")
     call = f"{result.rollout_id}/1/77"
-    stranger = altered(result, lambda body: body.update(call_id=call))
+    stranger = altered(result, lambda body: body.update(id=f"{call}/completed", call_id=call))
     stranger = QUIET.again(stranger, id=f"{call}/completed")
     return Damage(QUIET.put(result, result, stranger), stranger)
 
@@ -132,6 +141,18 @@ def failed_but_scored() -> Damage:
     record = log.first("RewardAssigned", lambda body: body["masked"])
     scored = altered(record, lambda body: body.update(masked=False, reward=0.0))
     return Damage(log.put(record, scored), scored)
+
+
+def other_failure() -> Damage:
+    """Of a rollout that failed when its last call did."""
+    log = healthy_log(FAILING)
+    for entry in log.of(
+        "JournalAppended", lambda body: body.get("ended") == "failed" and "failure" in body["input"]
+    ):
+        record = log.rollout(entry.rollout_id, "TrajectoryFinished")
+        other = altered(record, lambda body: body["trajectory"]["failure"].update(message="other"))
+        return Damage(log.put(record, other), other)
+    raise AssertionError("no rollout failed when its last call did: take another seed")
 
 
 def two_ends() -> Damage:
@@ -180,9 +201,18 @@ DAMAGES: dict[str, tuple[Invariant, Callable[[], Damage]]] = {
     "a tool call is asked twice": (Invariant.REQUESTS, lambda: at_once("ToolCallRequested")),
     "a tool call is asked twice, late": (Invariant.REQUESTS, lambda: doubled("ToolCallRequested")),
     "a session's end is asked twice": (Invariant.REQUESTS, lambda: at_once("SessionCloseRequested")),
-    "a request is in no journal": (
+    "a request is in no journal": (Invariant.REQUESTS, unjournalled),
+    "a model call is for another model": (
         Invariant.REQUESTS,
-        lambda: at_once("ModelCallRequested", id="run/0/0/1/88"),
+        lambda: changed("ModelCallRequested", lambda body: body.update(model="other")),
+    ),
+    "a model call offers other tools": (
+        Invariant.REQUESTS,
+        lambda: changed("ModelCallRequested", lambda body: body["tools"].clear(), lambda body: body["tools"]),
+    ),
+    "a tool call is for another session": (
+        Invariant.REQUESTS,
+        lambda: changed("ToolCallRequested", lambda body: body.update(session_id="run/0/0/2")),
     ),
     "a session has another seed": (
         Invariant.REQUESTS,
@@ -223,6 +253,10 @@ DAMAGES: dict[str, tuple[Invariant, Callable[[], Damage]]] = {
         Invariant.STEPS,
         lambda: in_trajectory(lambda said: said["steps"][1].update(name="other")),
     ),
+    "a step is of another turn": (
+        Invariant.STEPS,
+        lambda: in_trajectory(lambda said: said["steps"][0].update(turn=7)),
+    ),
     "a step is about no message": (
         Invariant.STEPS,
         lambda: in_trajectory(lambda said: said["steps"][-1].update(message=99)),
@@ -258,6 +292,7 @@ DAMAGES: dict[str, tuple[Invariant, Callable[[], Damage]]] = {
         Invariant.CONTENT,
         lambda: in_trajectory(lambda said: said["usage"].update(prompt_tokens=0)),
     ),
+    "the failure is another": (Invariant.CONTENT, other_failure),
     "it says that it was cancelled": (
         Invariant.CONTENT,
         lambda: in_trajectory(lambda said: said.update(status="cancelled")),
@@ -285,6 +320,10 @@ DAMAGES: dict[str, tuple[Invariant, Callable[[], Damage]]] = {
     "a failed rollout is scored with 0": (Invariant.MASKING, failed_but_scored),
     "the run ended twice": (Invariant.END, two_ends),
     "a record can't be read": (Invariant.READABLE, garbage),
+    "headers and value are of different rollouts": (
+        Invariant.READABLE,
+        lambda: changed("ModelCallRequested", lambda body: body.update(rollout_id="run/1/0")),
+    ),
 }
 
 

@@ -60,14 +60,14 @@ def test_the_runs_have_seen_troubles() -> None:
     assert all(word in values for word in (b'"TimerFired"', b'"failed_attempts":[{', b'"context_overflow"'))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(logs, st.randoms(use_true_random=False), st.sampled_from([1, 10, 1000]))
 def test_the_order_between_topics_does_not_matter(log: AuditedLog, random: Random, most: int) -> None:
     report = interleaved(log, random, most).audit()
     assert report.verdict is Verdict.CLEAN, str(report)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(logs, st.data())
 def test_any_double_is_found(log: AuditedLog, data: st.DataObject) -> None:
     record = data.draw(st.sampled_from([r for r in log.records if r.type not in LEGALLY_LOST]))
@@ -79,7 +79,7 @@ def test_any_double_is_found(log: AuditedLog, data: st.DataObject) -> None:
     assert again.place in named, f"{record}\n{report}"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(logs, st.data())
 def test_any_loss_is_found(log: AuditedLog, data: st.DataObject) -> None:
     """But for results that came when their rollout had given up, and that nobody accepted."""
@@ -92,7 +92,7 @@ def test_any_loss_is_found(log: AuditedLog, data: st.DataObject) -> None:
         assert record.rollout_id in {found.rollout_id for found in report.violations}, f"{record}\n{report}"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(logs, st.data())
 def test_a_run_under_way_is_incomplete_and_nothing_is_wrong_with_it(
     log: AuditedLog, data: st.DataObject
@@ -106,7 +106,7 @@ def test_a_run_under_way_is_incomplete_and_nothing_is_wrong_with_it(
     assert report.verdict is Verdict.INCOMPLETE, str(report)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(logs, st.data())
 def test_a_double_in_a_run_under_way_is_found(log: AuditedLog, data: st.DataObject) -> None:
     record = data.draw(st.sampled_from([r for r in log.records if r.type not in LEGALLY_LOST]))

@@ -44,7 +44,6 @@ def check_requests(rollout: Rollout, course: Course) -> Iterator[Violation]:
     for slept in course.slept:
         if _was_no_sleep(rollout, course, slept):
             yield _lost(slept.subject, course.asked[slept.subject])
-    yield from _worlds(rollout)
 
 
 def check_results(rollout: Rollout, course: Course, letters: Letters) -> Iterator[Violation]:
@@ -87,24 +86,11 @@ def _was_no_sleep(rollout: Rollout, course: Course, fired: Entry) -> bool:
     if fired.requests:
         return _attempt_of(rollout, fired.requests[0]) != attempt
     ending = rollout.endings[0] if rollout.endings else None
-    return ending is not None and (ending.failure or "").endswith("_deadline")
+    return ending is not None and ending.failure is not None and ending.failure[0].endswith("_deadline")
 
 
 def _attempt_of(rollout: Rollout, request_id: str) -> str:
     return request_id[len(rollout.id) + 1 :].partition("/")[0]
-
-
-def _worlds(rollout: Rollout) -> Iterator[Violation]:
-    """A session is opened with what the task says."""
-    for requests in rollout.requests.values():
-        for request in requests:
-            if (
-                request.type == "SessionRequested"
-                and rollout.tasks
-                and request.world != rollout.tasks[0].world
-            ):
-                what = "the session was asked for with another environment, task, answer, tools or seed than the task's"
-                yield violation(Invariant.REQUESTS, what, [request.place, rollout.tasks[0].place])
 
 
 def _answers(rollout: Rollout, subject: str, results: list[Result]) -> Iterator[Violation]:
@@ -130,7 +116,7 @@ def _accepted(rollout: Rollout, entry: Entry, letters: Letters) -> Iterator[Viol
     """What an entry accepted is what lies where it says."""
     source = entry.source
     results = rollout.results.get(entry.subject, [])
-    stood_in = entry.failure in _UNREADABLE and source is not None
+    stood_in = entry.failure is not None and entry.failure[0] in _UNREADABLE
     if stood_in and source in letters:
         return
     same = [result for result in results if result.type == entry.type and result.digest == entry.digest]

@@ -25,7 +25,12 @@ def check_steps(rollout: Rollout, course: Course, ending: Ending) -> Iterator[Vi
     if len(ending.steps) != len(accepted):
         yield _other_number(ending, accepted)
         return
+    turn = 0
     for step in ending.steps:
+        turn += step.kind == "model"
+        if step.turn != turn:
+            what = f"step {step.call_id} is said to be of turn {step.turn}"
+            yield violation(Invariant.STEPS, what, [ending.place], f"turn {turn}", f"turn {step.turn}")
         yield from _check_step(rollout, ending, step)
 
 
@@ -104,7 +109,7 @@ def _check_observation(
     rollout: Rollout, ending: Ending, step: Step, request: Request, result: Result
 ) -> Iterator[Violation]:
     assert request.call is not None, "a tool step's request is a tool call"
-    call_id, name, call = request.call
+    call_id, name, _ = request.call
     if ending.observed.get(step.message) != (call_id, result.message):
         what = f"message {step.message} is not the observation of {step.call_id}"
         yield violation(Invariant.CONTENT, what, [ending.place, result.place])
@@ -117,11 +122,6 @@ def _check_observation(
             f"{name} in turn {request.turn}",
             f"{step.name} in turn {step.turn}",
         )
-    replied = next((s.message for s in ending.steps if s.kind == "model" and s.turn == step.turn), -1)
-    wanted = [made for made in ending.calls.get(replied, ()) if made[0] == call_id]
-    if wanted and (call_id, call) not in wanted:
-        what = f"{step.call_id} was asked otherwise than the model called it"
-        yield violation(Invariant.STEPS, what, [request.place, ending.place])
 
 
 def _check_task(rollout: Rollout, course: Course, ending: Ending, task: Task) -> Iterator[Violation]:
@@ -131,7 +131,7 @@ def _check_task(rollout: Rollout, course: Course, ending: Ending, task: Task) ->
         what = "the trajectory tells another group, sample, environment, harness, model, seed, task or answer"
         yield violation(Invariant.CONTENT, what, [ending.place, task.place])
     ready = course.ready.get(f"{rollout.id}/{ending.attempt}")
-    opened = _result(rollout, ready)
+    opened = result_of(rollout, ready)
     if _abandoned(course):
         return
     prompt = task.messages + (opened.observation if opened else ())
@@ -153,13 +153,17 @@ def _check_end(rollout: Rollout, course: Course, ending: Ending) -> Iterator[Vio
         yield _differs("status", ending, last, f"what {last.type} ends in", ending.status)
     if ending.status in ("failed", "cancelled") and ending.failure is None:
         yield violation(Invariant.CONTENT, f"it {ending.status} without a failure", [ending.place])
-    closed = _result(rollout, course.closed.get(f"{rollout.id}/{ending.attempt}"))
+    if ending.status == "failed" and last.failure is not None and ending.failure != last.failure:
+        what = "the failure is not the one that was accepted last"
+        yield violation(Invariant.CONTENT, what, [ending.place, last.place])
+    closed = result_of(rollout, course.closed.get(f"{rollout.id}/{ending.attempt}"))
     if closed is not None and closed.left != ending.left:
         what = "evidence or final state is not what the session left"
         yield violation(Invariant.CONTENT, what, [ending.place, closed.place])
 
 
-def _result(rollout: Rollout, entry: Entry | None) -> Result | None:
+def result_of(rollout: Rollout, entry: Entry | None) -> Result | None:
+    """The result that an entry accepted."""
     if entry is None:
         return None
     return next((r for r in rollout.results.get(entry.subject, ()) if r.type == entry.type), None)

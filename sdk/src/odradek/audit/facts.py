@@ -10,6 +10,12 @@ Usage = tuple[int, int, int, int]
 """Prompt, completion, cached and reasoning tokens."""
 
 
+Failure = tuple[str, Digest]
+"""A failure's kind, and the digest of all of it."""
+Calls = tuple[tuple[str, Digest], ...]
+"""The tool calls of a reply: id and digest of each."""
+
+
 class Task(NamedTuple):
     """A `RolloutRequested`. `identity`: what a trajectory repeats; `world`: what a session is opened with."""
 
@@ -17,10 +23,10 @@ class Task(NamedTuple):
     digest: Digest
     identity: Digest
     world: Digest
+    model: str
     messages: Messages
     tools: Digest
     own_tools: bool
-    session: bool
 
 
 class Request(NamedTuple):
@@ -32,6 +38,8 @@ class Request(NamedTuple):
     place: Place
     type: str
     raw: Digest
+    model: str = ""
+    tools: Digest = 0
     messages: Messages = ()
     call: tuple[str, str, Digest] | None = None
     turn: int = 0
@@ -49,6 +57,7 @@ class Result(NamedTuple):
     digest: Digest
     step: Digest = 0
     message: Digest = 0
+    calls: Calls = ()
     observation: Messages = ()
     tools: Digest = 0
     left: Digest = 0
@@ -66,7 +75,7 @@ class Entry(NamedTuple):
     source: Place | None
     ended: str | None
     usage: Usage | None
-    failure: str | None
+    failure: Failure | None
 
 
 class Step(NamedTuple):
@@ -81,8 +90,7 @@ class Step(NamedTuple):
 class Ending(NamedTuple):
     """A `TrajectoryFinished`. `told`: what a reward repeats; `left`: evidence and final state.
 
-    `calls`: tool calls by the message that makes them, (id, digest) each; `observed`: observations by message, (id of
-    the call, digest of the content).
+    `observed`: observations by message, (id of the call, digest of the content).
     """
 
     place: Place
@@ -90,12 +98,11 @@ class Ending(NamedTuple):
     messages: Messages
     prompt: int
     steps: tuple[Step, ...]
-    calls: dict[int, tuple[tuple[str, Digest], ...]]
     observed: dict[int, tuple[str, Digest]]
     tools: Digest
     left: Digest
     status: str
-    failure: str | None
+    failure: Failure | None
     attempt: int
     failed_attempts: int
     usage: Usage
@@ -109,8 +116,7 @@ class Score(NamedTuple):
     masked: bool
     null: bool
     status: str
-    failure: str | None
-    stage: str | None
+    failure: Failure | None
     told: Digest
     trajectory: Place
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from odradek.audit.asking import check_asking
 from odradek.audit.calls import check_doubles, check_requests, check_results, check_waits
 from odradek.audit.conversation import check_content, check_steps
 from odradek.audit.course import Course, walk
@@ -71,6 +72,8 @@ def _check_whole(rollout: Rollout, course: Course, letters: Letters) -> Iterator
         yield from check_requests(rollout, course)
         yield from check_results(rollout, course, letters)
         yield from check_waits(rollout, course)
+        for task in rollout.tasks[:1]:
+            yield from check_asking(rollout, course, task)
     for ending in rollout.endings[:1]:
         if not course.violations:
             yield from check_steps(rollout, course, ending)

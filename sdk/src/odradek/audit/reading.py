@@ -4,7 +4,19 @@ from collections.abc import Callable
 from typing import Any
 
 from odradek.audit.digests import digest, digests, fields
-from odradek.audit.facts import Ending, Entry, Request, Result, Rollout, Score, Step, Task, Usage
+from odradek.audit.facts import (
+    Calls,
+    Ending,
+    Entry,
+    Failure,
+    Request,
+    Result,
+    Rollout,
+    Score,
+    Step,
+    Task,
+    Usage,
+)
 from odradek.audit.records import LogRecord, Place
 
 IDENTITY = ("group", "sample", "environment", "harness", "model", "seed", "task", "sealed_answer")
@@ -36,8 +48,13 @@ def add(rollout: Rollout, record: LogRecord, body: _Json) -> None:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: a field that is needed is missing or of another type.
     """
-    if body["type"] != record.type:
-        raise ValueError(f"header says {record.type}, value says {body['type']}")
+    told = (body["type"], body["id"], body["rollout_id"])
+    if told != (record.type, record.id, record.rollout_id) or not record.rollout_id.startswith(
+        body["run_id"]
+    ):
+        raise ValueError(
+            f"headers say {record.type} {record.id} of {record.rollout_id}, the value says {told}"
+        )
     _ADD[record.type](rollout, record, body)
 
 
@@ -48,10 +65,10 @@ def _task(rollout: Rollout, record: LogRecord, body: _Json) -> None:
             digest=digest(body),
             identity=fields(body, *IDENTITY),
             world=fields(body, *WORLD),
+            model=body["model"],
             messages=digests(body["messages"]),
             tools=digest(body["tools"]),
             own_tools=bool(body["tools"]),
-            session=body["session"],
         )
     )
 
@@ -61,11 +78,15 @@ def _request(rollout: Rollout, record: LogRecord, request: Request) -> None:
 
 
 def _model_call(rollout: Rollout, record: LogRecord, body: _Json) -> None:
-    _request(
-        rollout,
-        record,
-        Request(record.place, record.type, hash(record.value), messages=digests(body["messages"])),
+    request = Request(
+        record.place,
+        record.type,
+        hash(record.value),
+        model=body["model"],
+        tools=digest(body["tools"]),
+        messages=digests(body["messages"]),
     )
+    _request(rollout, record, request)
 
 
 def _tool_call(rollout: Rollout, record: LogRecord, body: _Json) -> None:
@@ -108,7 +129,8 @@ def _result(rollout: Rollout, record: LogRecord, body: _Json) -> None:
     kind, subject = record.type, subject_of(body)
     result = Result(record.place, kind, subject, digest(body))
     if kind == "ModelCallCompleted":
-        result = result._replace(step=_model_step(body), message=digest(body["message"]))
+        message = body["message"]
+        result = result._replace(step=_model_step(body), message=digest(message), calls=_calls(message))
     elif kind == "ToolCallCompleted":
         result = result._replace(step=_tool_step(body), message=digest(body["content"]))
     elif kind == "SessionReady":
@@ -138,7 +160,6 @@ def _entry(rollout: Rollout, record: LogRecord, body: _Json) -> None:
 def _entry_of(place: Place, body: _Json) -> Entry:
     accepted, source = body["input"], body.get("source")
     usage = accepted.get("usage")
-    failure = accepted.get("failure")
     return Entry(
         place=place,
         sequence=body["sequence"],
@@ -149,8 +170,13 @@ def _entry_of(place: Place, body: _Json) -> Entry:
         source=None if source is None else place_of(source),
         ended=body.get("ended"),
         usage=None if usage is None else usage_of(usage),
-        failure=None if failure is None else failure["kind"],
+        failure=_failure(accepted),
     )
+
+
+def _failure(body: _Json) -> Failure | None:
+    failure = body.get("failure")
+    return None if failure is None else (failure["kind"], digest(failure))
 
 
 def _snapshot(rollout: Rollout, record: LogRecord, body: _Json) -> None:
@@ -173,7 +199,9 @@ def _nothing(rollout: Rollout, record: LogRecord, body: _Json) -> None:
 
 def _trajectory(rollout: Rollout, record: LogRecord, body: _Json) -> None:
     said = body["trajectory"]
-    messages, failure = said["messages"], said.get("failure")
+    messages = said["messages"]
+    if said["rollout_id"] != record.rollout_id or said["run_id"] != body["run_id"]:
+        raise ValueError(f"a trajectory of {said['rollout_id']} in the name of {record.rollout_id}")
     steps = tuple([_step(step) for step in said["steps"]])
     rollout.endings.append(
         Ending(
@@ -182,12 +210,11 @@ def _trajectory(rollout: Rollout, record: LogRecord, body: _Json) -> None:
             messages=digests(messages),
             prompt=said["prompt_messages"],
             steps=steps,
-            calls=_calls(messages),
             observed=_observed(messages),
             tools=digest(said["tools"]),
             left=fields(said, *LEFT),
             status=said["status"],
-            failure=None if failure is None else failure["kind"],
+            failure=_failure(said),
             attempt=said["attempt"],
             failed_attempts=len(said["failed_attempts"]),
             usage=usage_of(said["usage"]),
@@ -208,12 +235,8 @@ def _step(step: _Json) -> Step:
     )
 
 
-def _calls(messages: list[_Json]) -> dict[int, tuple[tuple[str, int], ...]]:
-    return {
-        index: tuple([(call["id"], digest(call)) for call in message["tool_calls"]])
-        for index, message in enumerate(messages)
-        if message.get("tool_calls")
-    }
+def _calls(message: _Json) -> Calls:
+    return tuple([(call["id"], digest(call)) for call in message.get("tool_calls") or ()])
 
 
 def _observed(messages: list[_Json]) -> dict[int, tuple[str, int]]:
@@ -225,15 +248,13 @@ def _observed(messages: list[_Json]) -> dict[int, tuple[str, int]]:
 
 
 def _reward(rollout: Rollout, record: LogRecord, body: _Json) -> None:
-    failure = body.get("failure") or {}
     rollout.scores.append(
         Score(
             place=record.place,
             masked=body["masked"],
             null=body.get("reward") is None,
             status=body["status"],
-            failure=failure.get("kind"),
-            stage=failure.get("stage"),
+            failure=_failure(body),
             told=digest([fields(body, *TOLD), body["turns"]]),
             trajectory=place_of(body["trajectory"]),
         )

@@ -33,7 +33,7 @@ def _check_mask(score: Score) -> Iterator[Violation]:
     if score.masked and score.failure is None:
         yield violation(Invariant.MASKING, "the reward is masked without a failure", [score.place])
     if not score.masked and score.failure is not None:
-        what = f"the reward has a failure ({score.failure}) and is not masked"
+        what = f"the reward has a failure ({score.failure[0]}) and is not masked"
         yield violation(Invariant.MASKING, what, [score.place])
 
 
@@ -44,4 +44,5 @@ def _check_told(score: Score, ending: Ending) -> Iterator[Violation]:
         yield violation(Invariant.PROVENANCE, what, places)
     if ending.status in _UNPLAYED and score.failure != ending.failure:
         what = "the reward names another failure than its trajectory"
-        yield violation(Invariant.PROVENANCE, what, places, ending.failure, score.failure)
+        kinds = [failure and failure[0] for failure in (ending.failure, score.failure)]
+        yield violation(Invariant.PROVENANCE, what, places, *kinds)
