@@ -34,12 +34,16 @@ async def test_a_client_that_never_stops_is_left_behind() -> None:
         await stopped(Client(asyncio.Event().wait), seconds=0.05)
 
 
+async def fails_and_leaves() -> None:
+    try:
+        raise ValueError("the caller's own")
+    finally:
+        await stopped(Client(cancelled_within), Client(cancelled_within))
+
+
 async def test_an_inner_cancellation_is_not_the_callers() -> None:
     with pytest.raises(ValueError, match="the caller's own"):
-        try:
-            raise ValueError("the caller's own")
-        finally:
-            await stopped(Client(cancelled_within), Client(cancelled_within))
+        await fails_and_leaves()
 
 
 async def test_what_a_client_raises_is_raised() -> None:

@@ -28,6 +28,7 @@ from odradek_runtime.recent import RecentTimes
 from odradek_runtime.records import RawRecord
 from odradek_runtime.settings import WorkerSettings
 from odradek_runtime.stalls import StallWatch
+from odradek_runtime.twins import TwinWatch
 from odradek_schemas.events import Event
 
 MOST_FAILURES = 10
@@ -78,6 +79,7 @@ class Worker:
         self._rejoin_wanted = False
         self._assigned: frozenset[int] | None = None
         self._stalls = StallWatch(metrics)
+        self._twins = TwinWatch(settings.worker_id)
         self._looked = 0.0
         self._stopped = asyncio.Event()
         self._fatal: BaseException | None = None
@@ -126,6 +128,7 @@ class Worker:
 
     def on_assigned(self, numbers: frozenset[int], generation: int) -> None:
         log.info("assigned", partitions=sorted(numbers), generation=generation)
+        self._twins.look(numbers, generation)
         self._assigned = numbers
         reach("rebalance")
         for number in list(self._acquiring.keys() - numbers):
