@@ -40,7 +40,7 @@ bench: .venv/dev.done ## Measure the main figures and print them beside their go
 	@$(BIN)/python -m benchmarks $(BENCH)
 
 .PHONY: bench-long
-bench-long: .venv/dev.done ## Measure 100,000 rollouts in one run, 10,000 in flight, more workers and partitions (30 minutes)
+bench-long: .venv/dev.done ## Measure 100,000 rollouts in one run, 10,000 in flight, more workers and partitions (20 minutes)
 	@$(BIN)/python -m benchmarks long $(BENCH)
 
 .PHONY: chaos

@@ -5,6 +5,8 @@ worker of each kind. It is CPU per rollout that is compared: the machine stays t
 """
 
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from benchmarks.harness.deployment import Deployment
 from benchmarks.harness.machine import WORKERS
 from benchmarks.harness.measurement import Bench, Measurement, alone, say
 from benchmarks.harness.runs import play
-from benchmarks.harness.stack import Shape, running, settled
+from benchmarks.harness.stack import RunningStack, Shape, running, settled
 from benchmarks.harness.workloads import BOTH, Workload
 
 
@@ -33,18 +35,25 @@ class Sizes:
 
 
 async def measure(bench: Bench, sizes: Sizes) -> None:
-    await _workers(bench, sizes)
+    async with _stack(bench, partitions=4) as stack:
+        await _workers(bench, stack, sizes)
     for partitions in sizes.partitions:
-        with tempfile.TemporaryDirectory(dir=bench.folder) as folder:
-            say(f"starting a stack with {partitions} partitions")
-            async with running(Shape(partitions=partitions), Path(folder)) as stack:
-                await _warm(stack.deployment, sizes)
-                await _costs(bench, stack.deployment, sizes, f"scaling.partitions.{partitions}")
+        async with _stack(bench, partitions) as stack:
+            await _warm(stack.deployment, sizes)
+            await _costs(bench, stack.deployment, sizes, f"scaling.partitions.{partitions}")
 
 
-async def _workers(bench: Bench, sizes: Sizes) -> None:
+@asynccontextmanager
+async def _stack(bench: Bench, partitions: int) -> AsyncIterator[RunningStack]:
+    """A stack with new data; only one at a time, since even one at rest costs something."""
+    with tempfile.TemporaryDirectory(dir=bench.folder) as folder:
+        say(f"starting a stack with {partitions} partitions")
+        async with running(Shape(partitions=partitions), Path(folder)) as stack:
+            yield stack
+
+
+async def _workers(bench: Bench, stack: RunningStack, sizes: Sizes) -> None:
     """The stack with one worker of each kind is the one with four partitions, too."""
-    stack = bench.stack
     await _warm(stack.deployment, sizes)
     for workers in sizes.workers:
         for kind in WORKERS:
@@ -81,7 +90,6 @@ MEASUREMENT = Measurement(
     sizes=Sizes(),
     smoke=Sizes(400, 400, warm_up=400, repeats=1, workers=(1, 2), partitions=(8,), in_flight=400),
     limit_seconds=1200,
-    shape=Shape(),
 )
 
 if __name__ == "__main__":
