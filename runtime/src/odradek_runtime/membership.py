@@ -68,9 +68,14 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         """The group's generation in which the numbers were assigned; -1 before the first."""
         return self._generation
 
+    @property
+    def settled(self) -> bool:
+        """Whether the assignment is of the generation that the coordinator last told: no new one has begun."""
+        return self._generation == self._coordinator_generation()
+
     def owns(self, number: int, generation: int) -> bool:
         """Whether `number` is still assigned, in the generation in which it was, and no new one has begun."""
-        return number in self._numbers and generation == self._generation == self._coordinator_generation()
+        return number in self._numbers and generation == self._generation and self.settled
 
     @property
     def holds(self) -> bool:

@@ -201,7 +201,9 @@ class Worker:
         self._metrics.owned.set(len(self._owners))
         error = None if task.cancelled() else task.exception()
         if isinstance(error, NotOwnedError) or task.cancelled():
-            if number in (self._assigned or ()) and number not in self._owners and not self._stopped.is_set():
+            wanted = number in (self._assigned or ()) and number not in self._owners
+            # Between two generations of the group trying again would only spin: the next assignment acquires.
+            if wanted and self._membership.settled and not self._stopped.is_set():
                 self._acquire(number)
         elif error is not None:
             self._fail(error)
