@@ -5,7 +5,7 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from fuzz_processors import (
 from kafka_log import Entry
 from kafka_model import Broker
 from kafka_network import Fault, Network
-from virtual_time import CLOCK, PROCESS, Process, VirtualLoop, virtual_clock
+from virtual_time import CLOCK, PROCESS, Process, Stuck, VirtualLoop, virtual_clock
 
 from odradek_runtime import tuning
 from odradek_runtime.blobs import BlobStore
@@ -105,6 +105,7 @@ class World:
         self.rollouts: list[list[Any]] = []
         self.undecided: list[tuple[list[str], Callable[[bool], None]]] = []
         self._restarts: list[tuple[float, str | None]] = []
+        self._graves: list[Any] = []
         self._names = 0
         _Current.network = self.network
         mark = self.broker._mark
@@ -129,6 +130,7 @@ class World:
         """SIGKILL: it runs no further, and its connections are closed by the system."""
         self.faults += 1
         member.kill()
+        self._graves.append(asyncio.all_tasks(self.loop))  # else their coroutines would be collected, and unwind
         for connection in self.network.of(member):
             self.network.forget(connection)
         if self.static:
@@ -290,7 +292,7 @@ class World:
         """Unwind every coroutine, dead processes' too."""
         self.network.state = "down"
         for member in self.members:
-            member.alive, member.paused = True, False
+            self.resume(member)
         for _ in range(50):
             tasks = asyncio.all_tasks(self.loop)
             if not tasks:
@@ -298,7 +300,8 @@ class World:
             for task in tasks:
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
                 task.cancel()
-            self.loop.run_for(20.0)
+            with suppress(Stuck):
+                self.loop.run_for(20.0)
         CLOCK.loop = None
         self.loop.close()
 

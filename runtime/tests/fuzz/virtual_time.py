@@ -18,7 +18,7 @@ from typing import Any
 EPOCH = 1_800_000_000.0
 """Where the virtual wall clock starts, seconds of Unix time."""
 TICK = 1e-6
-MOST_STEPS = 100_000
+MOST_STEPS = 20_000
 """Steps at one moment of virtual time; beyond it something spins."""
 
 
@@ -36,23 +36,23 @@ class Process:
         self._parked: list[asyncio.Handle] = []
 
     def admits(self, handle: asyncio.Handle) -> bool:
-        """Whether a step may run now; a stopped process makes it later, a dead one never."""
-        if self.paused and self.alive:
+        """Whether a step may run now; else it is kept for when the process goes on, if it ever does."""
+        if self.paused or not self.alive:
             self._parked.append(handle)
             return False
-        return self.alive
+        return True
 
     def pause(self) -> None:
         self.paused = True
 
     def resume(self, loop: "VirtualLoop") -> None:
-        self.paused = False
+        self.alive, self.paused = True, False
         loop.ready(self._parked)
         self._parked = []
 
     def kill(self) -> None:
+        """Run no further. What it was about to do is kept: were it forgotten, its coroutines would unwind now."""
         self.alive = False
-        self._parked = []
 
 
 PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
@@ -123,7 +123,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
             ready.append(heapq.heappop(scheduled)[2])
         self._steps += len(ready)
         if self._steps > MOST_STEPS:
-            raise Stuck(f"{self._steps} steps at {self._now:.3f} s")
+            self._steps = 0
+            raise Stuck(f"something spins at {self._now:.3f} s: {ready[0]!r:.300}")
         for _ in range(len(ready)):
             step = ready.popleft()
             if not step._cancelled:
