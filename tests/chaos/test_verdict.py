@@ -52,12 +52,13 @@ def watch(*sights: Sight) -> Watch:
 
 
 async def test_recovery_is_the_first_record_of_the_struck_worker_on_its_partitions() -> None:
-    """Caught: counting others' records, those of before the fault, or of partitions that it did not have."""
+    """Caught: counting others' records, those of before the fault, or of partitions that were another's."""
     hit = Hit((("agent-worker", frozenset({0, 1})),), since=10.0, mended=10.0)
     seen = watch(
         sight(9.9, 10.1),
         sight(10.5, 10.6, source="env-worker"),
         sight(10.5, 10.7, partition=2),
+        sight(10.5, 10.8, topic="run-progress"),
         sight(11.9, 12.0),
         sight(12.4, 12.5, partition=1),
         sight(13.0, 13.1),

@@ -114,6 +114,7 @@ def joins_and_leaves(kind: str) -> Scenario:
         "a second one comes, and goes by SIGTERM",
         (Join(kind, Progress("rewards", 5, 10)), Leave(kind, Progress("rewards", 40, 60))),
         load=Load(samples=40, concurrency=12),
+        recovery=Recovery.OTHER,
     )
 
 
