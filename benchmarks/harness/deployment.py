@@ -4,8 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.harness.processes import lives
 from benchmarks.harness.scrape import Scrape, scrape
+from odradek_local.process import tail
 from odradek_local.state import StackState
+
+
+class PartEndedError(RuntimeError):
+    """A process of the stack has ended: what is measured now is another stack."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,15 @@ class Deployment:
             ports={part.name: [part.port] for part in state.parts if part.name != "kafka"},
             logs={part.name: [part.log] for part in state.parts},
         )
+
+    def check(self) -> None:
+        """Raises PartEndedError, with the end of its log, when a process has ended: nobody restarts it here."""
+        for component, pids in self.pids.items():
+            for place, pid in enumerate(pids):
+                if not lives(pid):
+                    logs = self.logs.get(component, ())
+                    end = f"; its log ends with:\n{tail(logs[place])}" if place < len(logs) else ""
+                    raise PartEndedError(f"a {component} (pid {pid}) has ended{end}")
 
     async def scrape(self, kind: str) -> Scrape:
         """The metrics of all workers of a kind, added up."""

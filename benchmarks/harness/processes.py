@@ -31,6 +31,14 @@ def family(pid: int) -> Iterator[psutil.Process]:
         return
 
 
+def lives(pid: int) -> bool:
+    """Whether the process is there, and not only waits to be buried."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
 def cpu_seconds(pids: Pids) -> dict[str, float]:
     """Seconds of CPU by component since its start; children that have ended are counted by their parents."""
     return {name: sum(_spent(member) for pid in ids for member in family(pid)) for name, ids in pids.items()}

@@ -1,5 +1,6 @@
 """Playing one run, and what it took."""
 
+import asyncio
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from odradek_schemas.topics import REWARDS, TRAJECTORIES
 
 RUN_SECONDS = 240.0
 IN_FLIGHT = 2000
+LOOK_SECONDS = 1.0
 
 
 class RunError(RuntimeError):
@@ -59,7 +61,7 @@ async def play(
     """Play one run; its length is rounded to a multiple of the tasks.
 
     `also`: topics that are to be read afterwards, from `since`; `check`: count what is lost and duplicate.
-    Raises TimeoutError and RunError.
+    Raises TimeoutError, RunError and PartEndedError.
     """
     log = Log(deployment)
     counted = await log.ends(TRAJECTORIES.name, REWARDS.name)
@@ -67,7 +69,7 @@ async def play(
     request = run_requested(deployment, work, rollouts, in_flight, speed)
     before, started = cpu_seconds(deployment.pids), time.perf_counter()
     await log.request(request)
-    finished = await log.finished(request.run_id, within)
+    finished = await _finish(log, request.run_id, within, deployment)
     seconds, after = time.perf_counter() - started, cpu_seconds(deployment.pids)
     count = _finished(finished)
     losses = await log.losses(request.run_id, finished.planned, counted) if check else None
@@ -99,6 +101,19 @@ def run_requested(
         concurrency=in_flight,
         **wishes,
     )
+
+
+async def _finish(log: Log, run_id: str, within: float, deployment: Deployment) -> RunFinished:
+    """The run's end, or at once an error when a part of the stack ends first."""
+    waiting = asyncio.ensure_future(log.finished(run_id, within))
+    try:
+        while not waiting.done():
+            await asyncio.wait({waiting}, timeout=LOOK_SECONDS)
+            deployment.check()
+        return waiting.result()
+    finally:
+        waiting.cancel()
+        await asyncio.wait({waiting})
 
 
 def _finished(event: RunFinished) -> int:
