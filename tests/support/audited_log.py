@@ -21,9 +21,10 @@ class AuditedLog:
     requested: RunRequested
     records: tuple[LogRecord, ...]
     finished: tuple[tuple[Place, RunFinished], ...]
+    purged: tuple[str, ...] = ()
 
     def audit(self) -> AuditReport:
-        audit = RunAudit(self.requested, self.finished)
+        audit = RunAudit(self.requested, self.finished, self.purged)
         for partition in sorted({record.place.partition for record in self.records}):
             for record in self.records:
                 if record.place.partition == partition:

@@ -1,7 +1,7 @@
 """Auditing runs of a deployment: their records, as a `read_committed` reader sees them, fed to the audit's fold."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from odradek.audit import AuditReport, LogRecord, Place, RunAudit
@@ -65,7 +65,8 @@ async def audit_log(log: Log, run_ids: Sequence[str] | None) -> list[AuditReport
     """
     began = time.perf_counter()
     found = await log.scan(RUNS)
-    audits = _audits(found, run_ids)
+    shortened = await log.shortened([topic for topic in TOPICS if topic.purged])
+    audits = _audits(found, run_ids, shortened)
     since = min((f.event.time for f in found if f.event.run_id in audits), default=None)
     for partition in range(log.partitions):
         await _take_partition(log, audits, partition, since)
@@ -75,7 +76,10 @@ async def audit_log(log: Log, run_ids: Sequence[str] | None) -> list[AuditReport
     return [one.report(seconds) for one in audits.values()]
 
 
-def _audits(found: Iterable[Found], run_ids: Sequence[str] | None) -> dict[str, RunAudit]:
+def _audits(
+    found: Iterable[Found], run_ids: Sequence[str] | None, shortened: Mapping[Topic, datetime | None]
+) -> dict[str, RunAudit]:
+    """An audit for each run. Its records may be among the deleted where nothing older than the run is left."""
     requested: dict[str, RunRequested] = {}
     finished: dict[str, list[tuple[Place, RunFinished]]] = {}
     for one in found:
@@ -88,7 +92,9 @@ def _audits(found: Iterable[Found], run_ids: Sequence[str] | None) -> dict[str, 
     for run_id in requested if run_ids is None else run_ids:
         if run_id not in requested:
             raise CliError(f"no run {run_id!r} here", Exit.INVALID_INPUT, "`odradek runs` lists them")
-        audits[run_id] = RunAudit(requested[run_id], finished.get(run_id, ()))
+        asked = requested[run_id].time
+        purged = [topic.name for topic, oldest in shortened.items() if oldest is None or oldest > asked]
+        audits[run_id] = RunAudit(requested[run_id], finished.get(run_id, ()), purged)
     return audits
 
 

@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -116,6 +116,20 @@ class Log:
                 if (found := await self._read(topics[place], record, wanted))
             ]
 
+    async def shortened(self, topics: Sequence[Topic]) -> dict[Topic, datetime | None]:
+        """From which topics records were deleted, and when the oldest that is left was written (None: none is left)."""
+        places = {self._partition(topic, p): topic for topic in topics for p in range(self.partitions)}
+        starts = await self._marks.beginning_offsets(list(places))
+        cut = [place for place in places if starts[place] > 0]
+        left = await self._marks.offsets_for_times(dict.fromkeys(cut, 0)) if cut else {}
+        oldest: dict[Topic, datetime | None] = {}
+        for place in cut:
+            topic, first = places[place], left.get(place)
+            written = None if first is None else datetime.fromtimestamp(first.timestamp / 1000, UTC)
+            known = oldest.get(topic, written)
+            oldest[topic] = None if written is None or known is None else max(written, known)
+        return oldest
+
     async def merged(
         self, topics: Sequence[Topic], partition: int, since: datetime | None = None
     ) -> AsyncIterator[list[tuple[Topic, RawRecord]]]:
@@ -130,14 +144,6 @@ class Log:
         ends |= await self._marks.end_offsets(others)
         async for records in merge(self._consumer, ends):
             yield [(places[place], record) for place, record in records]
-
-    async def value(self, envelope: Envelope, value: bytes, place: RecordCoordinates) -> bytes:
-        """The record's value, from the blob store where it lies there.
-
-        Raises:
-            BlobMissing, BlobCorrupt: it is not there, or is another one.
-        """
-        return await self._value(envelope, value, place)
 
     async def _until_end(
         self, topic: Topic, partitions: Iterable[int], wanted: Wanted, since: datetime | None
@@ -175,13 +181,18 @@ class Log:
             if not wanted(envelope):
                 return None
             return Found(
-                decode(topic, envelope, await self._value(envelope, record.value, place), place), place
+                decode(topic, envelope, await self.value(envelope, record.value, place), place), place
             )
         except RecordError as error:
             self.unreadable.append(error)
             return None
 
-    async def _value(self, envelope: Envelope, value: bytes, place: RecordCoordinates) -> bytes:
+    async def value(self, envelope: Envelope, value: bytes, place: RecordCoordinates) -> bytes:
+        """The record's value, from the blob store where it lies there.
+
+        Raises:
+            BlobMissing, BlobCorrupt: it is not there, or is another one.
+        """
         if envelope.dataref is None:
             return value
         try:

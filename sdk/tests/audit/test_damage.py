@@ -408,6 +408,18 @@ def test_what_workers_could_not_read_is_no_violation() -> None:
     assert report.notes == ("1 records are in the dead letters",)
 
 
+def test_of_an_old_run_what_is_kept_long_is_checked() -> None:
+    """The other topics are cut short in its midst; what was lost of the long ones is still found."""
+    old = replace(QUIET, purged=("journal", "tasks"))
+    kept = replace(old, records=old.records[len(old.records) // 3 :])
+    long = [record for record in old.records if record.type in ("TrajectoryFinished", "RewardAssigned")]
+    kept = replace(kept, records=(*long, *(record for record in kept.records if record not in long)))
+    report = kept.audit()
+    assert (report.verdict, report.purged) == (Verdict.CLEAN, ("journal", "tasks")), str(report)
+    for lost, invariant in zip((long[0], long[-1]), (Invariant.TRAJECTORY, Invariant.REWARD), strict=True):
+        assert kept.without(lost).audit().findings.counts[invariant]
+
+
 def test_a_run_that_was_never_played_is_clean() -> None:
     (_, finished), *_ = QUIET.finished
     refused = RunFinished(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from enum import Enum, auto
 from typing import Protocol
 
 from odradek.audit.asking import check_asking
@@ -21,17 +22,35 @@ class _Placed(Protocol):
     def place(self) -> Place: ...
 
 
-def judge(rollout: Rollout, letters: Letters, *, complete: bool) -> list[Violation]:
-    """All violations of a rollout. `complete`: what was not seen is not there; else only contradictions count."""
-    course = walk(rollout)
-    found = [*course.violations, *_check_once(rollout, letters), *check_doubles(rollout, letters)]
-    if complete:
-        found += _check_whole(rollout, course, letters)
+class View(Enum):
+    """How much of a rollout is seen.
+
+    `WHOLE`: what was not seen is not there. `KEPT`: the same, of what is kept long; all else may be deleted.
+    `PARTIAL`: it is under way; only contradictions count.
+    """
+
+    WHOLE = auto()
+    KEPT = auto()
+    PARTIAL = auto()
+
+
+def judge(rollout: Rollout, letters: Letters, view: View) -> list[Violation]:
+    """All violations of a rollout."""
+    found = [*_check_once(rollout, letters)]
+    if view is View.KEPT:
+        found += [*_check_presence(rollout, letters), *_check_scores(rollout, letters)]
+    else:
+        course = walk(rollout)
+        found += [*course.violations, *check_doubles(rollout, letters)]
+        if view is View.WHOLE:
+            found += _check_whole(rollout, course, letters)
     return [replace(one, rollout_id=rollout.id) for one in found]
 
 
-def is_whole(rollout: Rollout) -> bool:
+def is_whole(rollout: Rollout, view: View) -> bool:
     """Whether nothing more of it is to come."""
+    if view is View.KEPT:
+        return bool(rollout.scores and rollout.endings)
     if not (rollout.scores and rollout.endings and rollout.tasks and rollout.over):
         return False
     asked = {request for entry in rollout.entries for request in entry.requests}
@@ -66,33 +85,38 @@ def _only(invariant: Invariant, what: str, every: Sequence[_Placed], letters: Le
 
 
 def _check_whole(rollout: Rollout, course: Course, letters: Letters) -> Iterator[Violation]:
+    if not rollout.tasks and rollout.id not in letters.rollouts:
+        what = "the rollout was played and never asked for"
+        yield violation(Invariant.PLAN, what, _places(rollout)[:1], "one record", "none")
     yield from _check_presence(rollout, letters)
     yield from _check_journal(rollout, course, letters)
-    if not course.violations:
-        yield from check_requests(rollout, course)
-        yield from check_results(rollout, course, letters)
-        yield from check_waits(rollout, course)
-        for task in rollout.tasks[:1]:
-            yield from check_asking(rollout, course, task)
+    if not course.violations:  # what follows can't be told from a journal that is not in order
+        yield from _check_course(rollout, course, letters)
+    yield from _check_scores(rollout, letters)
+
+
+def _check_course(rollout: Rollout, course: Course, letters: Letters) -> Iterator[Violation]:
+    yield from check_requests(rollout, course)
+    yield from check_results(rollout, course, letters)
+    yield from check_waits(rollout, course)
+    for task in rollout.tasks[:1]:
+        yield from check_asking(rollout, course, task)
     for ending in rollout.endings[:1]:
-        if not course.violations:
-            yield from check_steps(rollout, course, ending)
-            yield from check_content(rollout, course, ending)
-    for score in rollout.scores:
-        yield from check_score(rollout, score, letters)
+        yield from check_steps(rollout, course, ending)
+        yield from check_content(rollout, course, ending)
 
 
 def _check_presence(rollout: Rollout, letters: Letters) -> Iterator[Violation]:
     seen = _places(rollout)[:1]
-    lost = bool(letters.rejected or letters.unread)
-    if not rollout.tasks and not lost:
-        yield violation(
-            Invariant.PLAN, "the rollout was played and never asked for", seen, "one record", "none"
-        )
-    if not rollout.endings and not lost:
+    if not rollout.endings and rollout.id not in letters.rollouts:
         yield violation(Invariant.TRAJECTORY, "the rollout has no trajectory", seen, "one record", "none")
     if not rollout.scores:
         yield violation(Invariant.REWARD, "the rollout has no primary reward", seen, "one record", "none")
+
+
+def _check_scores(rollout: Rollout, letters: Letters) -> Iterator[Violation]:
+    for score in rollout.scores:
+        yield from check_score(rollout, score, letters)
 
 
 def _check_journal(rollout: Rollout, course: Course, letters: Letters) -> Iterator[Violation]:

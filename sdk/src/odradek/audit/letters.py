@@ -9,10 +9,14 @@ from odradek.audit.records import Place
 
 @dataclass(slots=True)
 class Letters:
-    """`rejected`: what a worker put in the dead letters; `unread`: what the audit can't read, and why."""
+    """`rejected`: what a worker put in the dead letters; `unread`: what the audit can't read, and why.
+
+    `rollouts`: those that such a record is about.
+    """
 
     rejected: set[Place] = field(default_factory=set)
     unread: dict[Place, str] = field(default_factory=dict)
+    rollouts: set[str] = field(default_factory=set)
 
     def __contains__(self, place: object) -> bool:
         """Whether the record there counts as never written: its readers were told a failure instead."""

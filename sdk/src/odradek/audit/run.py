@@ -12,7 +12,7 @@ from dataclasses import replace
 from odradek.audit.digests import parse
 from odradek.audit.facts import Rollout
 from odradek.audit.findings import Invariant, Violation, violation
-from odradek.audit.judging import is_answered, is_whole, judge
+from odradek.audit.judging import View, is_answered, is_whole, judge
 from odradek.audit.letters import Letters
 from odradek.audit.plan import ASKED, WHOLE, Plan
 from odradek.audit.reading import add, place_of
@@ -27,13 +27,22 @@ MOST_MISSING = 1000
 
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
+_KEPT_LONG = frozenset({"TrajectoryFinished", "RewardAssigned", "RecordRejected"})
+
 Finished = tuple[Place, RunFinished]
 
 
 class RunAudit:
-    """Feed it a partition's records with `take`, in about the order in which they were written; then `end_partition`."""
+    """Feed it a partition's records with `take`, in about the order in which they were written; then `end_partition`.
 
-    def __init__(self, requested: RunRequested, finished: Sequence[Finished] = ()) -> None:
+    `finished`: all `RunFinished` of the run. `purged`: topics of which old records of the run may be deleted; then only
+    what is kept long is looked at: trajectories, rewards, and the run's end.
+    """
+
+    def __init__(
+        self, requested: RunRequested, finished: Sequence[Finished] = (), purged: Sequence[str] = ()
+    ) -> None:
+        self._purged = tuple(purged)
         self._run_id = requested.run_id
         self._finished = finished
         self._plan = Plan(requested.run_id, requested.samples)
@@ -43,11 +52,12 @@ class RunAudit:
         self._findings = Findings()
         self._extras: list[Violation] = []
         self._records = 0
-        self._letter_count = 0
         self._notes: Counter[str] = Counter()
 
     def take(self, record: LogRecord) -> None:
         """Take in one record of this run."""
+        if self._purged and record.type not in _KEPT_LONG:
+            return
         self._records += 1
         if record.problem is not None:
             self._unreadable(record, record.problem)
@@ -69,7 +79,7 @@ class RunAudit:
         self._findings.checked[Invariant.READABLE] += len(self._letters.unread)
         self._letters.unread.clear()
 
-    def report(self, seconds: float = 0.0, purged: Sequence[str] = ()) -> AuditReport:
+    def report(self, seconds: float = 0.0) -> AuditReport:
         """All partitions were taken."""
         findings, last = self._findings, self._last
         findings.add(self._check_run())
@@ -83,9 +93,14 @@ class RunAudit:
             records=self._records,
             findings=findings,
             notes=tuple(f"{count} {what}" for what, count in sorted(self._notes.items())),
-            purged=tuple(purged),
+            purged=self._purged,
             seconds=seconds,
         )
+
+    @property
+    def _view(self) -> View:
+        """How much of a rollout that came to its end is seen."""
+        return View.KEPT if self._purged else View.WHOLE
 
     @property
     def _last(self) -> RunFinished | None:
@@ -96,6 +111,7 @@ class RunAudit:
         body = parse(record.value)
         if record.type == "RecordRejected":
             self._letters.rejected.add(place_of(body["record"]))
+            self._letters.rollouts.add(record.rollout_id)
             self._notes["records are in the dead letters"] += 1
             return
         if record.type == "RewardAssigned" and body["scoring"] != PRIMARY_SCORING:
@@ -108,7 +124,7 @@ class RunAudit:
         self._open[rollout.id] = rollout
         if record.type == "RewardAssigned":
             self._tally.add(body)
-        if rollout.scores and not rollout.suspect and is_whole(rollout):
+        if rollout.scores and not rollout.suspect and is_whole(rollout, self._view):
             self._close(rollout)
 
     def _begin(self, record: LogRecord) -> Rollout | None:
@@ -124,7 +140,7 @@ class RunAudit:
 
     def _close(self, rollout: Rollout) -> None:
         """Judge a rollout that is whole; it is forgotten if nothing is wrong with it."""
-        if judge(rollout, self._letters, complete=True):
+        if judge(rollout, self._letters, self._view):
             rollout.suspect = True
             return
         self._count(rollout)
@@ -135,7 +151,7 @@ class RunAudit:
         """Judge a rollout of which nothing more will be seen."""
         complete = bool(rollout.scores) or self._all_ended
         self._count(rollout)
-        self._findings.add(judge(rollout, self._letters, complete=complete))
+        self._findings.add(judge(rollout, self._letters, self._view if complete else View.PARTIAL))
         self._plan.mark(rollout.index, ASKED)
         if not complete:
             self._notes["rollouts are under way"] += 1
@@ -185,6 +201,7 @@ class RunAudit:
 
     def _unreadable(self, record: LogRecord, problem: str) -> None:
         self._letters.unread[record.place] = problem
+        self._letters.rollouts.add(record.rollout_id)
         if record.type == "RewardAssigned" and record.scoring == PRIMARY_SCORING:
             self._tally.add_unreadable()
 
