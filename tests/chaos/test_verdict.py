@@ -11,21 +11,15 @@ from tests.support.log import Log
 
 
 def sight(
-    written: float, seen: float, source: str = "agent-worker", partition: int = 0, name: str = "x"
+    written: float,
+    seen: float,
+    source: str = "agent-worker",
+    partition: int = 0,
+    name: str = "x",
+    topic: str = "journal",
 ) -> Sight:
-    return Sight(
-        "t",
-        partition,
-        0,
-        source,
-        "ModelCallCompleted",
-        f"{name}/completed",
-        "r",
-        "r/0/0",
-        written,
-        seen,
-        None,
-    )
+    kind, event = "ModelCallCompleted", f"{name}/completed"
+    return Sight(topic, partition, 0, source, kind, event, "r", "r/0/0", written, seen, None)
 
 
 @pytest.mark.parametrize(
