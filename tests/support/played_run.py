@@ -135,8 +135,12 @@ def play_run(
     turns: int = 3,
     concurrency: int = 16,
     troubles: Troubles = Troubles(),
+    markers: bool = True,
 ) -> PlayedRun:
-    """Play a run of `tasks` times `samples` rollouts; `turns`: most replies with tool calls."""
+    """Play a run of `tasks` times `samples` rollouts.
+
+    `turns`: most replies with tool calls. `markers`: whether transactions leave their markers in the log.
+    """
     requested = RunRequested(
         id=RUN,
         run_id=RUN,
@@ -150,7 +154,8 @@ def play_run(
     )
     rollouts = [_rollout(requested, index, sample) for index in range(tasks) for sample in range(samples)]
     worlds = [
-        _World(number, requested, Random(f"{seed}/{number}"), turns, troubles) for number in range(partitions)
+        _World(number, requested, Random(f"{seed}/{number}"), turns, troubles, markers)
+        for number in range(partitions)
     ]
     for rollout in rollouts:
         worlds[partition_of(rollout.rollout_id, partitions)].wait(rollout)
@@ -165,7 +170,13 @@ class _World:
     """One partition number: its log, its agent-worker, and those who answer."""
 
     def __init__(
-        self, number: int, requested: RunRequested, random: Random, turns: int, troubles: Troubles
+        self,
+        number: int,
+        requested: RunRequested,
+        random: Random,
+        turns: int,
+        troubles: Troubles,
+        markers: bool,
     ) -> None:
         self.records: list[Raw] = []
         self.counters = Counters(RunCounts())
@@ -176,6 +187,7 @@ class _World:
         self._random = random
         self._turns = turns
         self._troubles = troubles
+        self._markers = markers
         self._now = START
         self._ends: dict[str, int] = defaultdict(int)
         self._tasks: deque[RolloutRequested] = deque()
@@ -222,7 +234,7 @@ class _World:
         """One transaction; a marker ends it on each topic that it wrote to."""
         written = [self._append(output, source) for output in outputs if isinstance(output, Output)]
         for topic in {record.topic for record in written}:
-            self._ends[topic] += 1
+            self._ends[topic] += self._markers
         return written
 
     def _append(self, output: Output, source: str) -> Record:
