@@ -4,9 +4,10 @@ A tool takes the session's state first and then the arguments that the model cho
 become the JSON Schema that the model reads, and that each call is validated against.
 """
 
+import asyncio
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar, get_type_hints, overload
@@ -21,6 +22,9 @@ from odradek_schemas.codec import explain
 from odradek_schemas.messages import FunctionSpec, ToolSpec
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+LEAVE_SECONDS = 1.0
+"""What an `async` tool that is cancelled at its deadline gets to clean up."""
 
 _LONGEST_MESSAGE = 300
 _MOST_PROBLEMS = 5
@@ -133,8 +137,32 @@ class Tool:
         """Call the method; whatever it raises goes through."""
         method = getattr(environment, self.name)
         if self.is_async:
-            return await method(state, **arguments)
+            return await _left_when_cancelled(method(state, **arguments))
         return await in_thread(method, state, **arguments)
+
+
+async def _left_when_cancelled(work: Awaitable[Any]) -> Any:
+    """Await user code that may not let itself be cancelled: it is asked to, given a moment, and left behind."""
+    task = asyncio.ensure_future(_caught(work))
+    try:
+        result, error = await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if task.cancel():
+            await asyncio.wait({task}, timeout=LEAVE_SECONDS)
+        raise
+    if error is not None:
+        raise error
+    return result
+
+
+async def _caught(work: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    """A task of its own that raised SystemExit would end the event loop."""
+    try:
+        return await work, None
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - handed to whoever awaits
+        return None, error
 
 
 def collect_tools(owner: type) -> Mapping[str, Tool]:
