@@ -28,7 +28,7 @@ from benchmarks import (
     throughput,
 )
 from benchmarks.goals import GOALS, LONG_GOALS
-from benchmarks.harness.machine import NotQuietError, describe
+from benchmarks.harness.machine import NotQuietError
 from benchmarks.harness.measurement import Measurement, Options, add_options, options_from, perform
 from benchmarks.harness.results import RESULTS
 
@@ -49,8 +49,8 @@ def conclude(measurements: Sequence[Measurement], options: Options) -> None:
     except (KeyboardInterrupt, asyncio.CancelledError):
         sys.exit("interrupted: everything that was started has ended")
     rows = [goal for goal in (*GOALS, *LONG_GOALS) if goal.series in results.measured]
-    print(f"\n{describe()}\n")
-    print(tables.goals(results.latest, rows))
+    measured = {name: line for name, line in results.latest.items() if name in results.measured}
+    print(f"\n{tables.goals(results.latest, rows)}\n\n{tables.provenance(measured)}")
     if options.results == RESULTS:
         report.write()
     if problems:
