@@ -27,7 +27,7 @@ def odradek(stack: RunningStack, *arguments: str, code: int = 0) -> str:
     return done.stdout
 
 
-def test_run_then_results_then_show(stack: RunningStack, shared_data: Path) -> None:
+def test_run_then_results_then_show_then_audit(stack: RunningStack, shared_data: Path) -> None:
     given = shared_data / "mcqa" / "example.jsonl"
     odradek(stack, "run", "mcqa", "--model", "mcqa", "--samples", "4", "--input", str(given))
     results = json.loads(odradek(stack, "results", "--json"))
@@ -35,6 +35,9 @@ def test_run_then_results_then_show(stack: RunningStack, shared_data: Path) -> N
     rollout = f"{results['run_id']}/0/0"
     assert "boxed" in odradek(stack, "show", rollout)
     assert results["run_id"] in odradek(stack, "runs")
+    audit = json.loads(odradek(stack, "audit", results["run_id"], "--json"))
+    assert (audit["verdict"], audit["rollouts"], audit["rewards"]) == ("clean", 20, 20)
+    assert "20 rewarded" in odradek(stack, "audit")
 
 
 def test_bad_input_starts_nothing(stack: RunningStack, tmp_path: Path) -> None:

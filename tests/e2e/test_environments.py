@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from odradek.audit import Verdict
 from odradek.plugins import load_environment
+from odradek_cli.auditing import audit
 from odradek_schemas.events import (
     RewardAssigned,
     RunCancelled,
@@ -19,6 +21,11 @@ from tests.conftest import RunningStack
 from tests.support.log import run_requested
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+
+async def audited(stack: RunningStack, run: str) -> None:
+    report = await audit(stack.log.bootstrap, stack.log.prefix, run, stack.state.blob_store)
+    assert report.verdict is Verdict.CLEAN, str(report)
 
 
 async def played(
@@ -38,6 +45,7 @@ async def played(
     assert set(trajectories.values()) <= {1}
     assert set(rewards.values()) <= {1}
     assert not seen.events["dead-letters"]
+    await audited(stack, run)
     return finished, seen
 
 
@@ -107,6 +115,7 @@ async def test_cancelled_run(stack: RunningStack) -> None:
     assert [event.reason for event in seen.events["control"] if isinstance(event, RunCancelled)] == [
         "the test says so"
     ]
+    await audited(stack, run)
 
 
 async def test_bad_data_set(stack: RunningStack, tmp_path: Path) -> None:
@@ -114,7 +123,9 @@ async def test_bad_data_set(stack: RunningStack, tmp_path: Path) -> None:
     rows = load_environment("mcqa").examples().read_text().splitlines()
     path = tmp_path / "bad.jsonl"
     path.write_text("\n".join([rows[0], "{not json", rows[1], json.dumps({"task": {}, "answer": {}})]))
-    finished = await stack.log.finished(await stack.log.start(run_requested("mcqa", "mcqa", path)))
+    run = await stack.log.start(run_requested("mcqa", "mcqa", path))
+    finished = await stack.log.finished(run)
+    await audited(stack, run)
     assert finished.status is RunStatus.FAILED
     assert finished.failure is not None
     assert finished.failure.kind is FailureKind.INVALID_DATASET
