@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odradek.metrics import avg_at, mean, pass_at, pass_at_k, sample_counts, scores_by_task, summarize
+from odradek.metrics import avg_at, mean, pass_at, pass_at_k, sample_counts, scores_by_task, summarize, wilson
 from odradek_schemas.events import RecordCoordinates, RewardAssigned
 from odradek_schemas.messages import Usage
 from odradek_schemas.rollouts import Group, RolloutStatus
@@ -75,12 +75,38 @@ def test_more_rewards_than_planned_are_refused():
         summarize([reward(0, 0, 1.0), reward(0, 1, 1.0)], planned=1, samples=1)
 
 
-def test_single_samples_have_the_plain_interval():
-    scores = {str(i): [value] for i, value in enumerate([0.0, 1.0, 1.0, 0.0, 1.0])}
+def test_rewards_beyond_a_share_have_the_plain_interval():
+    scores = {str(i): [value] for i, value in enumerate([0.0, 2.0, 1.0, -1.0, 1.0])}
     found = mean(scores, 5)
     deviation = math.sqrt(sum((v - 0.6) ** 2 for [v] in scores.values()) / 4)
     assert found.high - found.value == pytest.approx(1.959964 * deviation / math.sqrt(5), rel=1e-5)
     assert found.value - found.low == pytest.approx(found.high - found.value)
+
+
+@pytest.mark.parametrize(
+    ("share", "size", "low", "high"),
+    [(0.0, 10, 0.0, 0.2775), (1.0, 10, 0.7225, 1.0), (0.5, 10, 0.2366, 0.7634), (0.9, 20, 0.6990, 0.9721)],
+)
+def test_wilsons_interval_is_that_of_the_books(share, size, low, high):
+    assert wilson(share, size, 1.959964) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
+
+
+def test_a_share_of_single_samples_has_wilsons_interval():
+    scores = {str(i): [value] for i, value in enumerate([0.0, 1.0, 1.0, 0.0, 1.0])}
+    found = mean(scores, 5)
+    assert (found.low, found.high) == pytest.approx(wilson(0.6, 4, 1.959964), rel=1e-5)
+
+
+@given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=4), min_size=2, max_size=12))
+def test_an_interval_of_shares_is_one_of_shares(tasks):
+    found = mean({str(index): scores for index, scores in enumerate(tasks)}, 100)
+    assert 0.0 <= found.low <= found.value + 1e-12
+    assert found.value - 1e-12 <= found.high <= 1.0
+
+
+def test_when_all_pass_the_interval_still_has_a_width_that_shrinks_with_the_tasks():
+    few, many = (mean({str(i): [1.0] * 3 for i in range(tasks)}, 100) for tasks in (3, 30))
+    assert few.low < many.low < many.high == 1.0
 
 
 def test_samples_that_agree_within_a_task_count_as_one():

@@ -101,10 +101,10 @@ def sample_counts(samples: int) -> list[int]:
 
 
 def mean(scores: Mapping[str, Sequence[float]], planned: int, confidence: float = 0.95) -> Mean:
-    """The mean of all scores, with a normal interval whose standard error is clustered by task.
+    """The mean of all scores, with an interval whose standard error is clustered by task.
 
     Samples of a task are not independent; the tasks are. Source: Miller, "Adding Error Bars to Evals" (2024), eq. 4,
-    with the n/(n-1) correction for few clusters.
+    with the n/(n-1) correction for few clusters. Where all scores lie in [0, 1] so does the interval: see `wilson`.
     """
     every = [score for task in scores.values() for score in task]
     if not every:
@@ -114,8 +114,25 @@ def mean(scores: Mapping[str, Sequence[float]], planned: int, confidence: float 
         return Mean(planned, len(every), value)
     clusters = [math.fsum(score - value for score in task) for task in scores.values()]
     variance = math.fsum(cluster * cluster for cluster in clusters) * len(scores) / (len(scores) - 1)
-    half = NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(variance) / len(every)
-    return Mean(planned, len(every), value, value - half, value + half)
+    error, z = math.sqrt(variance) / len(every), NormalDist().inv_cdf((1 + confidence) / 2)
+    if min(every) >= 0.0 and max(every) <= 1.0:
+        spread = value * (1.0 - value)
+        low, high = wilson(value, spread / error**2 if spread and error else len(scores), z)
+    else:
+        low, high = value - z * error, value + z * error
+    return Mean(planned, len(every), value, low, high)
+
+
+def wilson(share: float, size: float, z: float) -> tuple[float, float]:
+    """Wilson's interval for a share found in a sample that is worth `size` independent draws; within [0, 1].
+
+    Source: Wilson, "Probable Inference" (1927). That a clustered sample is worth p (1 - p) / error^2 draws is Kish's
+    effective sample size; see Franco et al., "Comparative Study of Confidence Intervals for Proportions in Complex
+    Sample Surveys" (2019).
+    """
+    centre = (share + z * z / (2 * size)) / (1 + z * z / size)
+    half = z / (1 + z * z / size) * math.sqrt(share * (1 - share) / size + z * z / (4 * size * size))
+    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def pass_at_k(samples: int, passed: int, k: int) -> float:
