@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
+from odradek.plugins import load_environment
 from odradek_cli import diagnosis
+from odradek_cli.commands.run import MOST_CONCURRENCY, MOST_SAMPLES
 from odradek_cli.errors import CliError, Exit, as_cli_error
 from odradek_cli.models import parse_model
 from odradek_cli.run_ids import new_run_id
@@ -122,6 +124,16 @@ def test_bad_usage(odradek: Any, command: list[str]) -> None:
     assert odradek(*command).exit_code == Exit.USAGE
 
 
+@pytest.mark.parametrize(
+    ("option", "most"), [("--samples", MOST_SAMPLES), ("--concurrency", MOST_CONCURRENCY)]
+)
+def test_a_number_that_must_be_a_typing_error_is_refused(odradek: Any, option: str, most: int) -> None:
+    refused = odradek("run", "mcqa", "--model", "m", option, str(most + 1))
+    assert refused.exit_code == Exit.USAGE
+    assert str(most) in refused.stderr.replace(",", "")
+    assert odradek("run", "mcqa", "--model", "m", option, str(most)).exit_code == Exit.NO_STACK
+
+
 def test_a_good_file_fits(odradek: Any, tasks: Path) -> None:
     done = odradek("validate", str(tasks), "--environment", "mcqa")
     assert done.exit_code == 0
@@ -154,6 +166,20 @@ def test_every_bad_row_is_told_by_line_field_and_reason(
     assert [line.split(":")[1] for line in told] == ["3", "5", "6"]
     assert "is not JSON" in told[0]
     assert "must be a JSON object" in told[1]
+
+
+def test_an_id_that_is_given_twice_is_told(odradek: Any, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in load_environment("mcqa").examples().read_text().splitlines()[:3]]
+    split = [load_environment("mcqa").split(row) for row in rows]
+    own = [
+        {"id": name, "task": row.task, "answer": row.answer}
+        for name, row in zip(("a", "b", "a"), split, strict=True)
+    ]
+    path = tmp_path / "tasks.jsonl"
+    path.write_text("\n".join(map(json.dumps, own)))
+    done = odradek("validate", str(path), "--environment", "mcqa")
+    assert done.exit_code == Exit.INVALID_INPUT
+    assert "tasks.jsonl:3: id: 'a' is the id of line 1 already" in done.stderr
 
 
 def test_rows_beyond_the_limit_are_not_looked_at(odradek: Any, tasks: Path) -> None:

@@ -38,18 +38,20 @@ def check_rows(environment: Environment, content: bytes, limit: int | None = Non
     """Let `environment` split each row; blank lines are no rows, and rows after the first `limit` are cut off."""
     lines: list[bytes] = []
     bad: list[BadRow] = []
+    named: dict[str, int] = {}
     rows = 0
     for number, line in enumerate(BytesIO(content), 1):
         if line.strip():
             if rows == limit:
                 break
             rows += 1
-            bad.extend(_problem(environment, number, line))
+            bad.extend(_problem(environment, number, line, named))
         lines.append(line)
     return Checked(b"".join(lines), rows, tuple(bad))
 
 
-def _problem(environment: Environment, number: int, line: bytes) -> Iterator[BadRow]:
+def _problem(environment: Environment, number: int, line: bytes, named: dict[str, int]) -> Iterator[BadRow]:
+    """What is wrong with a row; `named`: by the ids of the rows before it, their lines."""
     try:
         row = from_json(line, allow_inf_nan=False)
     except ValueError as error:
@@ -59,7 +61,9 @@ def _problem(environment: Environment, number: int, line: bytes) -> Iterator[Bad
         yield BadRow(line=number, field="", reason=f"must be a JSON object, is {type(row).__name__}")
         return
     try:
-        environment.split(row)
+        name = environment.split(row).id
+        if name is not None and named.setdefault(name, number) != number:
+            yield BadRow(line=number, field="id", reason=f"{name!r} is the id of line {named[name]} already")
     except RowError as error:
         yield BadRow(line=number, field=error.field, reason=error.reason)
     except Exception as error:  # noqa: BLE001 - the environment's own code: its failure is the row's report
