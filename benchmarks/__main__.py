@@ -27,7 +27,6 @@ from benchmarks import (
     tables,
     throughput,
 )
-from benchmarks.goals import GOALS, LONG_GOALS
 from benchmarks.harness.machine import NotQuietError
 from benchmarks.harness.measurement import Measurement, Options, add_options, options_from, perform
 from benchmarks.harness.results import RESULTS
@@ -48,9 +47,8 @@ def conclude(measurements: Sequence[Measurement], options: Options) -> None:
         sys.exit(str(error))
     except (KeyboardInterrupt, asyncio.CancelledError):
         sys.exit("interrupted: everything that was started has ended")
-    rows = [goal for goal in (*GOALS, *LONG_GOALS) if goal.series in results.measured]
     measured = {name: line for name, line in results.latest.items() if name in results.measured}
-    print(f"\n{tables.goals(results.latest, rows)}\n\n{tables.provenance(measured)}")
+    print(f"\n{report.of_measurements(results.latest, results.measured)}\n\n{tables.provenance(measured)}")
     if options.results == RESULTS:
         report.write()
     if problems:

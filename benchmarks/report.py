@@ -6,23 +6,30 @@ Each table stands between `<!-- table: NAME -->` and `<!-- end of table -->`; th
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import tables
 from benchmarks.goals import FOUR, GOALS, LONG_GOALS, ONE
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.results import RESULTS, read_history, read_latest
+from benchmarks.harness.results import RESULTS, Line, read_history, read_latest
 from benchmarks.harness.workloads import MULTI_STEP, SINGLE_TURN
 
 PAGE = ROOT / "docs/performance.md"
 _BLOCK = re.compile(r"<!-- table: ([a-z-]+) -->\n.*?<!-- end of table -->", re.DOTALL)
+_FURTHER = {
+    "throughput": ("cpu",),
+    "budget": ("budget-single-turn", "budget-multi-step"),
+    "endurance": ("endurance",),
+    "crowd": ("crowd", "loop-delay"),
+    "scaling": ("workers", "partitions"),
+}
+"""The tables of a measurement besides goal and measured."""
 _TITLES = {SINGLE_TURN.name: SINGLE_TURN.title, MULTI_STEP.name: MULTI_STEP.title}
 
 
-def rendered(folder: Path) -> Mapping[str, Callable[[], str]]:
-    """The tables by their names, from the results in `folder`."""
-    latest, lines = read_latest(folder), read_history(folder)
+def rendered(latest: tables.Latest, lines: Sequence[Line]) -> Mapping[str, Callable[[], str]]:
+    """The tables by their names, from the latest results and all lines of their history."""
     cpu = {ONE: SINGLE_TURN.title, FOUR: MULTI_STEP.title}
     return {
         "goals": lambda: tables.goals(latest, GOALS),
@@ -42,9 +49,18 @@ def rendered(folder: Path) -> Mapping[str, Callable[[], str]]:
     }
 
 
+def of_measurements(latest: tables.Latest, measured: Iterable[str]) -> str:
+    """The goals and the further tables of the series that were measured, for a terminal."""
+    kinds = {series.split(".")[0] for series in measured}
+    rows = [goal for goal in (*GOALS, *LONG_GOALS) if goal.series in set(measured)]
+    names = [name for kind, of in _FURTHER.items() if kind in kinds for name in of]
+    texts = [tables.goals(latest, rows)] if rows else []
+    return "\n\n".join([*texts, *(rendered(latest, [])[name]() for name in names)])
+
+
 def rewrite(page: str, folder: Path) -> str:
     """The page with its tables as the results in `folder` have them. Raises KeyError for a table that nobody knows."""
-    known = rendered(folder)
+    known = rendered(read_latest(folder), read_history(folder))
     return _BLOCK.sub(
         lambda block: f"<!-- table: {block[1]} -->\n{known[block[1]]()}\n<!-- end of table -->", page
     )
