@@ -97,6 +97,12 @@ def test_what_has_ended_waits_for_nothing() -> None:
     }
 
 
+def test_an_entry_may_be_the_last_word_on_its_rollout() -> None:
+    last = entry(3, TimerFired(**ROLLOUT, timer="rollout")).model_copy(update={"ended": RolloutStatus.FAILED})
+    assert waits(*ACTING, last) is None
+    assert waits(last) is None, "as it is read behind a restore point"
+
+
 def test_a_snapshot_stands_for_all_before_it() -> None:
     assert waits(*BEGUN, RolloutSnapshot(**ROLLOUT, entries=ACTING)) == {"r/0/0/1/2": 2, "r/0/0/1/3": 2}
 

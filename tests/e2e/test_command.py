@@ -35,6 +35,11 @@ def test_run_then_results_then_show_then_audit(stack: RunningStack, shared_data:
     rollout = f"{results['run_id']}/0/0"
     assert "boxed" in odradek(stack, "show", rollout)
     assert results["run_id"] in odradek(stack, "runs")
+    standing = json.loads(odradek(stack, "status", results["run_id"], "--json"))
+    assert standing["run"]["status"] == "finished"
+    assert set(standing["waiting"].values()) == {0}
+    assert standing["waits"] == standing["stalled"] == []
+    assert {len(members) for members in standing["workers"].values()} == {1}
     audit = json.loads(odradek(stack, "audit", results["run_id"], "--json"))
     assert (audit["verdict"], audit["rollouts"], audit["rewards"]) == ("clean", 20, 20)
     assert "20 rewarded" in odradek(stack, "audit")
