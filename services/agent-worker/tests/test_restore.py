@@ -100,6 +100,16 @@ def test_a_harness_that_does_otherwise_ends_its_rollout_alone(make_worker, tools
     assert len(worker.trajectories) == 2
 
 
+def test_a_harness_that_the_new_owner_lacks_is_named(make_worker, tools):
+    worker = make_worker()
+    worker.cycle(tools.task(0, harness="tool_calling"), tools.task(1))
+    del worker.harnesses["tool_calling"]
+    worker.crash()
+    worker.cycle(tools.answer(worker.requests[1]))
+    found = {t.rollout_id: t.failure and t.failure.kind for t in worker.trajectories}
+    assert found == {"run/0/0": FailureKind.UNKNOWN_HARNESS, "run/1/0": None}
+
+
 class Untouchable(Harness):
     """Stuck if it is ever run."""
 

@@ -95,8 +95,11 @@ class JournalFold:
 
     def _replay(self, rollout_id: str, entries: Sequence[JournalAppended]) -> RolloutMachine:
         request = request_of(entries)
+        harness = self._find_harness(request.harness)
+        if isinstance(harness, Failure):  # it began where the harness was: that is what differs
+            raise Unreplayable(harness)
         with self._watch.over(Suspect(self._partition, request.run_id, rollout_id)):
-            return replay(entries, self._find_harness(request.harness))
+            return replay(entries, harness)
 
     def _abandon(self, rollout_id: str, recorded: Recorded, failure: Failure) -> Outputs:
         """End a rollout that can't be run again."""
