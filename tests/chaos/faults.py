@@ -1,10 +1,12 @@
 """What can be done to what the workers lean on: model servers, the memory of a process, a disk."""
 
 import asyncio
+import os
 import resource
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import psutil
 
@@ -150,7 +152,9 @@ async def restarted(on: Field) -> None:
     stack = on.arena.stack
     port = int(stack.log.bootstrap.rpartition(":")[2])
     await asyncio.to_thread(down, stack.settings)
-    await asyncio.to_thread(up, stack.settings.model_copy(update={"kafka_port": port}))
+    environment = {"ODRADEK_FAULTS": str(stack.faults), **on.scenario.ground.environment}
+    with mock.patch.dict(os.environ, environment):
+        await asyncio.to_thread(up, stack.settings.model_copy(update={"kafka_port": port}))
 
 
 def disk_of(on: Field, name: str) -> Path:
