@@ -113,7 +113,7 @@ def test_a_run_under_way_is_told_as_such(world: Any, odradek: Any) -> None:
     done = odradek("audit", RUN)
     assert done.exit_code == Exit.UNFINISHED, done.output
     assert "run: incomplete (the run has not ended" in done.stdout
-    assert "rollouts are under way" in done.stdout
+    assert "rollouts under way: " in done.stdout
     assert json.loads(odradek("audit", RUN, "--json").stdout)["status"] == "running"
 
 

@@ -79,13 +79,20 @@ def swapped(log: AuditedLog, one: LogRecord, other: LogRecord) -> AuditedLog:
 
 
 @cache
-def healthy_log(seed: int = 0, troubled: bool = True, cancelled: bool = False) -> AuditedLog:
-    """The log of a run of 24 rollouts; `troubled`: with failures, late answers and crashes."""
+def healthy_log(
+    seed: int = 0, troubled: bool = True, cancelled: bool = False, poisoned: bool = False
+) -> AuditedLog:
+    """The log of a run of 24 rollouts.
+
+    `troubled`: with failures, late answers and crashes. `poisoned`: with garbage in the names of its rollouts.
+    """
     troubles = Troubles()
     if troubled:
         troubles = Troubles(model_fails=12, tool_breaks=8, answer_is_late=25, worker_dies=9)
     if cancelled:
         troubles = replace(troubles, cancelled_after=5)
+    if poisoned:
+        troubles = replace(troubles, poison=15)
     run = play_run(seed, tasks=8, samples=3, troubles=troubles)
     records = tuple(record for number in range(len(run.partitions)) for record in run.records(number))
     return AuditedLog(run.requested, records, ((run.finished_at, run.finished),))

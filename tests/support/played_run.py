@@ -9,6 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -21,10 +22,13 @@ from odradek.sessions import Sessions
 from odradek_agent_worker.admission import Admission
 from odradek_agent_worker.fold import JournalFold
 from odradek_agent_worker.watch import Watch
+from odradek_env_worker.rejects import rejected
+from odradek_runtime.blobs import FileBlobStore
+from odradek_runtime.intake import Intake
 from odradek_runtime.partitioning import partition_of
 from odradek_runtime.records import Output, Outputs, Record
 from odradek_schemas import ids
-from odradek_schemas.codec import decode, encode, read_envelope
+from odradek_schemas.codec import InvalidValue, decode, encode, read_envelope
 from odradek_schemas.events import (
     Dataset,
     Event,
@@ -50,6 +54,7 @@ from odradek_verifier_worker.rewards import announce, unplayed
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RUN = "run"
+GARBAGE = b"{"
 
 
 class Counter(Environment):
@@ -102,6 +107,7 @@ class Troubles:
     tool_breaks: int = 0
     answer_is_late: int = 0
     worker_dies: int = 0
+    poison: int = 0
     cancelled_after: int | None = None
 
 
@@ -295,7 +301,14 @@ class _World:
         self._fold.begin(self._ends["journal"], self._now)
         outputs: Outputs = []
         for record in taken:
-            outputs += self._fold.accept(_event(record), record)
+            if record.value == GARBAGE:
+                error = InvalidValue(record.coordinates, "not JSON")
+                outputs += [
+                    _letters("agent-worker").dead_letter(record, error),
+                    *self._fold.reject(record, error),
+                ]
+            else:
+                outputs += self._fold.accept(_event(record), record)
         for event in posted:
             outputs += self._fold.accept(event, None)
         outputs += self._fold.fire(self._now)
@@ -327,11 +340,27 @@ class _World:
 
     async def _reply(self, request: Any) -> None:
         if isinstance(request, ModelCallRequested):
-            self._inbox += self._commit([Output("model-results", self._complete(request))], "model-gateway")
+            topic, reply, source = "model-results", self._complete(request), "model-gateway"
         else:
+            if self._happens(self._troubles.poison):
+                self._poison_action(request)
             outcome = await self._sessions.answer(request)
+            topic, source = "observations", "env-worker"
             reply = outcome.reply.model_copy(update={"time": self._now})
-            self._inbox += self._commit([Output("observations", reply)], "env-worker")
+        if self._happens(self._troubles.poison):
+            self._inbox += self._commit([Output(topic, reply, value=GARBAGE)], source)
+        self._inbox += self._commit([Output(topic, reply)], source)
+
+    def _poison_action(self, request: Any) -> None:
+        """Garbage in the name of a request: the env-worker answers it with a failure, as it can't be read."""
+        (record,) = self._commit([Output("tool-actions", request, value=GARBAGE)], "agent-worker")
+        error = InvalidValue(record.coordinates, "not JSON")
+        failure = rejected(record, error)
+        assert failure is not None
+        failure = failure.model_copy(update={"time": self._now})
+        letter = _letters("env-worker").dead_letter(record, error)
+        _, answer = self._commit([letter, Output("observations", failure)], "env-worker")
+        self._inbox.append(answer)
 
     def _complete(self, request: ModelCallRequested) -> ModelCallCompleted | ModelCallFailed:
         about: dict[str, Any] = {
@@ -416,6 +445,10 @@ def _finished(requested: RunRequested, planned: int, worlds: Sequence[_World]) -
         counts=sum((world.counters.total() for world in worlds), RunCounts()),
         started_at=START,
     )
+
+
+def _letters(worker: str) -> Intake:
+    return Intake(worker, FileBlobStore(Path("/nowhere")))
 
 
 def _record(raw: Raw) -> Record:

@@ -405,7 +405,7 @@ def test_what_workers_could_not_read_is_no_violation() -> None:
     )
     report = log.late(rejected).audit()
     assert report.verdict is Verdict.CLEAN, str(report)
-    assert report.notes == ("1 records are in the dead letters",)
+    assert report.notes == ("records in the dead letters: 1",)
 
 
 def test_of_an_old_run_what_is_kept_long_is_checked() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odradek.audit import LogRecord, Verdict
+from odradek.audit import Invariant, LogRecord, Verdict
 from tests.support.audited_log import AuditedLog, healthy_log
 
 SEEDS = range(6)
@@ -52,6 +52,20 @@ def test_a_healthy_run_is_clean(seed: int, cancelled: bool) -> None:
     assert report.rewards == report.admitted == report.rollouts
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_garbage_in_the_name_of_rollouts_is_no_violation_but_reported(seed: int) -> None:
+    """Requests and results that workers can't read are answered, and accepted, as failures."""
+    log = healthy_log(seed, poisoned=True)
+    report = log.audit()
+    assert report.verdict is Verdict.CLEAN, str(report)
+    letters = list(log.of("RecordRejected"))
+    assert f"records in the dead letters: {len(letters)}" in report.notes
+    silent = log.without(letters[0]).audit()
+    garbage = {record.place for record in log.records if record.value == b"{"}
+    (found,) = [one for one in silent.violations if one.invariant is Invariant.READABLE]
+    assert set(found.places) < garbage
+
+
 def test_the_runs_have_seen_troubles() -> None:
     """Else the other tests prove little."""
     seen = {record.type for seed in SEEDS for record in healthy_log(seed).records}
@@ -87,7 +101,7 @@ def test_any_loss_is_found(log: AuditedLog, data: st.DataObject) -> None:
     report = log.without(record).audit()
     if record.type in RESULTS and report.verdict is Verdict.CLEAN:
         assert not accepted(log, record)
-        assert "calls of ended rollouts have no result (yet)" in report.notes[0]
+        assert "calls of ended rollouts without a result" in report.notes[0]
     else:
         assert record.rollout_id in {found.rollout_id for found in report.violations}, f"{record}\n{report}"
 

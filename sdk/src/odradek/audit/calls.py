@@ -29,7 +29,7 @@ def check_doubles(rollout: Rollout, letters: Letters) -> Iterator[Violation]:
     for request_id, requests in rollout.requests.items():
         yield from _once(request_id, requests)
     for subject, results in rollout.results.items():
-        yield from _answers(rollout, subject, [r for r in results if r.place not in letters])
+        yield from _answers(subject, results, letters)
 
 
 def check_requests(rollout: Rollout, course: Course) -> Iterator[Violation]:
@@ -49,10 +49,9 @@ def check_requests(rollout: Rollout, course: Course) -> Iterator[Violation]:
 def check_results(rollout: Rollout, course: Course, letters: Letters) -> Iterator[Violation]:
     """No result is unasked, and each accepted one is in the log as it was accepted."""
     for subject, results in rollout.results.items():
-        readable = [result for result in results if result.place not in letters]
-        if readable and not _asked(rollout, subject):
-            what = f"{readable[0].type} of {subject} answers what nobody asked"
-            yield violation(Invariant.CALLS, what, [readable[0].place])
+        if not any(asked in rollout.requests or asked in letters.ids for asked in asked_by(subject)):
+            what = f"{results[0].type} of {subject} answers what nobody asked"
+            yield violation(Invariant.CALLS, what, [results[0].place])
     for entry in rollout.entries:
         if entry.type in RESULTS:
             yield from _accepted(rollout, entry, letters)
@@ -93,12 +92,16 @@ def _attempt_of(rollout: Rollout, request_id: str) -> str:
     return request_id[len(rollout.id) + 1 :].partition("/")[0]
 
 
-def _answers(rollout: Rollout, subject: str, results: list[Result]) -> Iterator[Violation]:
-    """A call has one result; a session two, for its opening and its end, and only failures are alike."""
-    most = 1 if subject.count("/") > _PARTS_OF_SESSION - 1 else 2
+def _answers(subject: str, results: list[Result], letters: Letters) -> Iterator[Violation]:
+    """A call has one result; a session two, for its opening and its end, and only failures are alike.
+
+    A request that can't be read is answered as well, with a failure.
+    """
+    unreadable = sum(letters.ids[asked] for asked in asked_by(subject))
+    most = unreadable + (1 if subject.count("/") > _PARTS_OF_SESSION - 1 else 2)
     seen: dict[str, Place] = {}
     for number, result in enumerate(results):
-        double = result.type in seen and result.type != "SessionFailed"
+        double = result.type in seen and result.type != "SessionFailed" and not unreadable
         if double or number >= most:
             places = [result.place, seen.get(result.type, results[0].place)]
             what = f"{subject} has another {result.type}"
@@ -106,10 +109,9 @@ def _answers(rollout: Rollout, subject: str, results: list[Result]) -> Iterator[
         seen.setdefault(result.type, result.place)
 
 
-def _asked(rollout: Rollout, subject: str) -> list[Request]:
-    """The requests that results of `subject` may answer: those of a session are two."""
-    ids = (subject, f"{subject}/open", f"{subject}/close")
-    return [request for request_id in ids for request in rollout.requests.get(request_id, ())[:1]]
+def asked_by(subject: str) -> tuple[str, str, str]:
+    """The ids of the requests that results about `subject` may answer."""
+    return subject, f"{subject}/open", f"{subject}/close"
 
 
 def _accepted(rollout: Rollout, entry: Entry, letters: Letters) -> Iterator[Violation]:

@@ -1,7 +1,7 @@
 """What the log tells of one rollout, reduced to what the audit compares."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from odradek.audit.digests import Digest, Messages
 from odradek.audit.records import Place
@@ -14,6 +14,13 @@ Failure = tuple[str, Digest]
 """A failure's kind, and the digest of all of it."""
 Calls = tuple[tuple[str, Digest], ...]
 """The tool calls of a reply: id and digest of each."""
+
+
+class Placed(Protocol):
+    """A fact that one record told."""
+
+    @property
+    def place(self) -> Place: ...
 
 
 class Task(NamedTuple):

@@ -3,23 +3,17 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum, auto
-from typing import Protocol
 
 from odradek.audit.asking import check_asking
 from odradek.audit.calls import check_doubles, check_requests, check_results, check_waits
 from odradek.audit.conversation import check_content, check_steps
 from odradek.audit.course import Course, walk
-from odradek.audit.facts import Rollout
+from odradek.audit.facts import Placed, Rollout
 from odradek.audit.findings import Invariant, Violation, violation
 from odradek.audit.letters import Letters
 from odradek.audit.reading import print_of
 from odradek.audit.records import Place
 from odradek.audit.scores import check_score
-
-
-class _Placed(Protocol):
-    @property
-    def place(self) -> Place: ...
 
 
 class View(Enum):
@@ -36,7 +30,8 @@ class View(Enum):
 
 def judge(rollout: Rollout, letters: Letters, view: View) -> list[Violation]:
     """All violations of a rollout."""
-    found = [*_check_once(rollout, letters)]
+    rollout = letters.without(rollout)
+    found = [*_check_once(rollout)]
     if view is View.KEPT:
         found += [*_check_presence(rollout, letters), *_check_scores(rollout, letters)]
     else:
@@ -68,18 +63,18 @@ def is_answered(rollout: Rollout, request: str) -> bool:
     return ("SessionReady" if what == "open" else "SessionClosed") in kinds or "SessionFailed" in kinds
 
 
-def _check_once(rollout: Rollout, letters: Letters) -> Iterator[Violation]:
-    yield from _only(Invariant.PLAN, "the rollout was asked for", rollout.tasks, letters)
-    yield from _only(Invariant.TRAJECTORY, "the rollout has a trajectory", rollout.endings, letters)
-    yield from _only(Invariant.REWARD, "the rollout has a primary reward", rollout.scores, letters)
+def _check_once(rollout: Rollout) -> Iterator[Violation]:
+    yield from _only(Invariant.PLAN, "the rollout was asked for", rollout.tasks)
+    yield from _only(Invariant.TRAJECTORY, "the rollout has a trajectory", rollout.endings)
+    yield from _only(Invariant.REWARD, "the rollout has a primary reward", rollout.scores)
     for place, _ in rollout.ends[1:]:
         yield violation(
             Invariant.JOURNAL, "the journal says twice that it ended", [place, rollout.ends[0][0]]
         )
 
 
-def _only(invariant: Invariant, what: str, every: Sequence[_Placed], letters: Letters) -> Iterator[Violation]:
-    places = [one.place for one in every if one.place not in letters]
+def _only(invariant: Invariant, what: str, every: Sequence[Placed]) -> Iterator[Violation]:
+    places = [one.place for one in every]
     for place in places[1:]:
         yield violation(invariant, f"{what} twice", [place, places[0]], "one record", len(places))
 
@@ -89,7 +84,7 @@ def _check_whole(rollout: Rollout, course: Course, letters: Letters) -> Iterator
         what = "the rollout was played and never asked for"
         yield violation(Invariant.PLAN, what, _places(rollout)[:1], "one record", "none")
     yield from _check_presence(rollout, letters)
-    yield from _check_journal(rollout, course, letters)
+    yield from _check_journal(rollout, course)
     if not course.violations:  # what follows can't be told from a journal that is not in order
         yield from _check_course(rollout, course, letters)
     yield from _check_scores(rollout, letters)
@@ -119,9 +114,9 @@ def _check_scores(rollout: Rollout, letters: Letters) -> Iterator[Violation]:
         yield from check_score(rollout, score, letters)
 
 
-def _check_journal(rollout: Rollout, course: Course, letters: Letters) -> Iterator[Violation]:
+def _check_journal(rollout: Rollout, course: Course) -> Iterator[Violation]:
     """It begins with the task, ends once, and snapshots repeat it."""
-    yield from _check_beginning(rollout, letters)
+    yield from _check_beginning(rollout)
     last, ends = course.last, [place for place, _ in rollout.ends]
     said = {status for _, status in rollout.ends} | ({last.ended} if last and last.ended else set())
     where = [last.place if last else None, *ends]
@@ -145,11 +140,10 @@ def _check_journal(rollout: Rollout, course: Course, letters: Letters) -> Iterat
     yield from _check_snapshots(rollout)
 
 
-def _check_beginning(rollout: Rollout, letters: Letters) -> Iterator[Violation]:
+def _check_beginning(rollout: Rollout) -> Iterator[Violation]:
     for task in rollout.tasks[:1]:
         if not rollout.entries:
-            if task.place not in letters:
-                yield violation(Invariant.JOURNAL, "the rollout has no journal", [task.place])
+            yield violation(Invariant.JOURNAL, "the rollout has no journal", [task.place])
             return
         first = rollout.entries[0]
         if first.type == "RolloutRequested" and (first.digest, first.source) != (task.digest, task.place):
@@ -168,7 +162,7 @@ def _check_snapshots(rollout: Rollout) -> Iterator[Violation]:
 
 
 def _places(rollout: Rollout) -> list[Place]:
-    every: Iterable[_Placed] = [
+    every: Iterable[Placed] = [
         *rollout.tasks,
         *rollout.scores,
         *rollout.endings,

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from odradek.audit.calls import asked_by
 from odradek.audit.digests import parse
 from odradek.audit.facts import Rollout
 from odradek.audit.findings import Invariant, Violation, violation
@@ -21,6 +22,7 @@ from odradek.audit.report import AuditReport, Findings
 from odradek.audit.tally import Tally, check_end
 from odradek_schemas.events import RunFinished, RunRequested
 from odradek_schemas.events.results import PRIMARY_SCORING
+from odradek_schemas.ids import subject_of
 
 MOST_MISSING = 1000
 """Rollouts of which nothing was seen that are named one by one."""
@@ -50,7 +52,7 @@ class RunAudit:
         self._letters = Letters()
         self._tally = Tally()
         self._findings = Findings()
-        self._extras: list[Violation] = []
+        self._extras: list[tuple[Violation, str]] = []
         self._records = 0
         self._notes: Counter[str] = Counter()
 
@@ -72,7 +74,7 @@ class RunAudit:
         for rollout in self._open.values():
             self._judge(rollout)
         self._open.clear()
-        self._findings.add(extra for extra in self._extras if extra.places[0] not in self._letters)
+        self._findings.add(found for found, answered in self._extras if self._is_extra(found, answered))
         self._extras.clear()
         if self._last is not None:
             self._findings.add(self._letters.unreported())
@@ -92,7 +94,7 @@ class RunAudit:
             rewards=self._tally.counted["finished"],
             records=self._records,
             findings=findings,
-            notes=tuple(f"{count} {what}" for what, count in sorted(self._notes.items())),
+            notes=tuple(f"{what}: {count:,}" for what, count in sorted(self._notes.items())),
             purged=self._purged,
             seconds=seconds,
         )
@@ -110,9 +112,9 @@ class RunAudit:
     def _take(self, record: LogRecord) -> None:
         body = parse(record.value)
         if record.type == "RecordRejected":
-            self._letters.rejected.add(place_of(body["record"]))
-            self._letters.rollouts.add(record.rollout_id)
-            self._notes["records are in the dead letters"] += 1
+            record_id = body.get("headers", {}).get("ce_id", "")
+            self._letters.reject(place_of(body["record"]), record.rollout_id, record_id)
+            self._notes["records in the dead letters"] += 1
             return
         if record.type == "RewardAssigned" and body["scoring"] != PRIMARY_SCORING:
             self._rescored(record, body["scoring"])
@@ -131,7 +133,7 @@ class RunAudit:
         """The rollout of which `record` is the first; None: it has none to come, and the record is one too many."""
         index = self._plan.index_of(record.rollout_id)
         if index is None:
-            self._extras.append(_unplanned(record))
+            self._extras.append((_unplanned(record), ""))
         elif self._plan.has(index, WHOLE):
             self._extra(record)
         else:
@@ -154,9 +156,9 @@ class RunAudit:
         self._findings.add(judge(rollout, self._letters, self._view if complete else View.PARTIAL))
         self._plan.mark(rollout.index, ASKED)
         if not complete:
-            self._notes["rollouts are under way"] += 1
+            self._notes["rollouts under way"] += 1
         elif unanswered := sum(not is_answered(rollout, request) for request in rollout.requests):
-            self._notes["calls of ended rollouts have no result (yet)"] += unanswered
+            self._notes["calls of ended rollouts without a result (yet)"] += unanswered
 
     @property
     def _all_ended(self) -> bool:
@@ -186,13 +188,18 @@ class RunAudit:
             self._tally.add(parse(record.value))
         what = f"a {record.type} ({record.id}) too many: all of this rollout is in the log already"
         found = violation(_INVARIANT_OF[record.type], what, [record.place], "one record", "another one")
-        self._extras.append(replace(found, rollout_id=record.rollout_id))
+        self._extras.append((replace(found, rollout_id=record.rollout_id), subject_of(record.id)))
+
+    def _is_extra(self, found: Violation, answered: str) -> bool:
+        """Not so what counts as never written, and the answer to a request that does."""
+        unreadable = answered and any(asked in self._letters.ids for asked in asked_by(answered))
+        return not unreadable and found.places[0] not in self._letters
 
     def _rescored(self, record: LogRecord, scoring: str) -> None:
         self._findings.checked[Invariant.REWARD] += 1
         index = self._plan.index_of(record.rollout_id)
         if index is None:
-            self._extras.append(_unplanned(record))
+            self._extras.append((_unplanned(record), ""))
         elif not self._plan.score(index, scoring):
             what = f"the rollout has another reward of scoring {scoring}"
             self._findings.add(
@@ -200,8 +207,7 @@ class RunAudit:
             )
 
     def _unreadable(self, record: LogRecord, problem: str) -> None:
-        self._letters.unread[record.place] = problem
-        self._letters.rollouts.add(record.rollout_id)
+        self._letters.fail(record, problem)
         if record.type == "RewardAssigned" and record.scoring == PRIMARY_SCORING:
             self._tally.add_unreadable()
 
