@@ -5,6 +5,7 @@ import fcntl
 import os
 import socket
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,11 +24,14 @@ async def turn_to_choose() -> AsyncIterator[None]:
     """
     path = Path(tempfile.gettempdir()) / f"odradek-ports-{os.getuid()}.lock"
     with path.open("w") as file:
-        async with asyncio.timeout(TURN_WITHIN_S):
-            while True:
-                if locked(file.fileno()):
-                    break
-                await asyncio.sleep(LOOK_EVERY_S)
+        until = time.monotonic() + TURN_WITHIN_S
+        while not locked(file.fileno()):
+            if time.monotonic() > until:
+                raise TimeoutError(
+                    f"Another local stack has been starting for {TURN_WITHIN_S:.0f} s and keeps its turn to choose "
+                    f"ports ({path}): try again when it is up, or end it."
+                )
+            await asyncio.sleep(LOOK_EVERY_S)
         yield
 
 
