@@ -87,7 +87,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._now
 
     def ready(self, handles: list[asyncio.Handle]) -> None:
-        self._ready.extend(handles)  # type: ignore[attr-defined]
+        """Run these before what was scheduled later."""
+        self._ready.extendleft(reversed(handles))  # type: ignore[attr-defined]
 
     def run_for(self, seconds: float) -> None:
         """Let `seconds` of virtual time pass."""
