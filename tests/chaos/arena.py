@@ -16,7 +16,7 @@ from tests.chaos.watch import Watch
 from tests.chaos.workers import Workers
 from tests.support.stack import RunningStack, running_stack
 
-SETTLE_SECONDS = 60.0
+SETTLE_SECONDS = 120.0
 
 
 @dataclass

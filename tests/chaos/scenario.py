@@ -54,7 +54,7 @@ class Load:
     rows: Rows = counters
     samples: int = 16
     concurrency: int = 16
-    limits: Limits = field(default_factory=lambda: Limits(rollout_seconds=120, model_seconds=60))
+    limits: Limits = field(default_factory=lambda: Limits(rollout_seconds=600, model_seconds=120))
     harness: str | None = None
 
     def write(self, folder: Path) -> Path:
@@ -135,7 +135,7 @@ class Scenario:
     checks: tuple[Check, ...] = ()
     recovery: Recovery = Recovery.RESTART
     ground: Ground = Ground()
-    deadline_seconds: float = 120.0
+    deadline_seconds: float = 300.0
     ruins: bool = False
     """Whether nothing can go on afterwards: it is well when the strikes found what they must."""
 

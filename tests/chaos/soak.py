@@ -29,7 +29,7 @@ from tests.chaos.strikes import End, Freeze, Join, Vanish, Victim
 from tests.chaos.verdict import RequestLog, judged
 from tests.chaos.workers import BROKER, KINDS
 
-RUN_SECONDS = 300.0
+RUN_SECONDS = 600.0
 MOST_PAUSE_SECONDS = 6.0
 RESTARTS_KEPT = 2
 """Of the restarts that the supervisor grants a part, so many are left for what ends by itself."""

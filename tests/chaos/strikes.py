@@ -14,8 +14,8 @@ import psutil
 from tests.chaos.arena import Field, Hit
 from tests.chaos.workers import BROKER, KINDS
 
-MOMENT_SECONDS = 60.0
-GONE_SECONDS = 30.0
+MOMENT_SECONDS = 120.0
+GONE_SECONDS = 60.0
 T = TypeVar("T")
 _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "term": signal.SIGTERM}
 
