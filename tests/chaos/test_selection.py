@@ -1,4 +1,4 @@
-"""A few scenarios of the matrix, chosen by a seed (`ODRADEK_CHAOS_SEED`): each kind of worker, a zombie, the broker."""
+"""A little of the matrix, chosen by a seed (`ODRADEK_CHAOS_SEED`): each kind of worker killed, a zombie, the broker."""
 
 import os
 from pathlib import Path
@@ -10,6 +10,7 @@ from tests.chaos import matrix
 from tests.chaos.arena import opened
 from tests.chaos.runner import play
 from tests.chaos.scenario import Scenario
+from tests.chaos.scenarios.processes import MOMENTS, OWN, in_turn
 from tests.chaos.workers import KINDS
 from tests.conftest import RunningStack
 
@@ -18,8 +19,8 @@ SEED = int(os.environ.get("ODRADEK_CHAOS_SEED", "1"))
 
 def selection(seed: int) -> list[Scenario]:
     chance = Random(seed)
-    first = [chance.choice(_named(f"{kind}/", "/kill")) for kind in KINDS]
-    return [*first, chance.choice(_named("", "/zombie")), chance.choice(_named("kafka/", "/kill"))]
+    points = {kind: chance.choice([*MOMENTS, *OWN.get(kind, ())[:1]]) for kind in KINDS}
+    return [in_turn(points), chance.choice(_named("", "/zombie")), *_named("kafka/", "/kill")]
 
 
 def _named(start: str, end: str) -> list[Scenario]:
@@ -28,7 +29,7 @@ def _named(start: str, end: str) -> list[Scenario]:
 
 @pytest.mark.kafka
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("scenario", selection(SEED), ids=lambda scenario: scenario.name)
 async def test_a_run_that_is_struck_ends_as_it_must(
     stack: RunningStack, scenario: Scenario, tmp_path: Path

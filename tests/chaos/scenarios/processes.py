@@ -55,6 +55,18 @@ def killed_waiting(kind: str) -> Scenario:
     return Scenario(f"{kind}/in-flight/kill", kind, moment, "SIGKILL", (strike,), load=load)
 
 
+def in_turn(points: dict[str, str]) -> Scenario:
+    """One run in which each kind is killed at its point, one after another."""
+    strikes = tuple(
+        End((Victim(kind),), point, after=Progress("rewards", 20 * number + 5, 20 * number + 20))
+        for number, (kind, point) in enumerate(points.items())
+    )
+    at = ", ".join(sorted(set(points.values())))
+    return Scenario(
+        "each/in-turn/kill", "each kind, one after another", at, "SIGKILL", strikes, load=Load(samples=26)
+    )
+
+
 def verifier_child() -> Scenario:
     strike = End((Victim(VERIFIER, child=True),))
     return Scenario(f"{VERIFIER}/pool/kill", f"{VERIFIER}'s child process", "any", "SIGKILL", (strike,))
@@ -128,6 +140,7 @@ SCENARIOS = (
     ),
     *(killed_with_blob(kind) for kind in (PRODUCER, AGENT)),
     *(killed_waiting(kind) for kind in (AGENT, GATEWAY)),
+    in_turn(dict.fromkeys(KINDS, "commit.open")),
     verifier_child(),
     *(stopped(kind) for kind in KINDS),
     *(taken_over(kind) for kind in KINDS),
