@@ -9,11 +9,11 @@ The file is a hint and not the truth: without it, an action that ends its worker
 """
 
 import asyncio
-import os
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from fcntl import LOCK_EX, LOCK_NB, flock
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 from zlib import crc32
 
 import structlog
@@ -34,16 +34,14 @@ class Flights:
     """The actions at work in this process; `path` None: nothing is noted, and nobody is suspected."""
 
     def __init__(self, path: Path | None) -> None:
-        self._path = path
         self._deaths: dict[str, int] = {}
         self._at_work: set[str] = set()
         self._turn = asyncio.Lock()
-        self._file: BinaryIO | None = None
+        self._file = None if path is None else _open_alone(path)
         self._written = 0
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._deaths = _read(path)
-            self._rewrite(path)
+        if self._file is not None:
+            self._deaths = _read(self._file)
+            self._rewrite()
 
     def deaths(self, flight: str) -> int:
         """How often the worker died while it was at work on this."""
@@ -57,7 +55,7 @@ class Flights:
     def noted(self, flight: str) -> Iterator[None]:
         """Around the work on an action."""
         self._at_work.add(flight)
-        self._write("+", flight)
+        self._write(f"+ {flight}\n")
         try:
             yield
         finally:
@@ -71,39 +69,28 @@ class Flights:
     def _end(self, flight: str) -> None:
         self._at_work.discard(flight)
         self._deaths.pop(flight, None)
-        self._write("-", flight)
-        if self._written > REWRITE_BYTES and self._path is not None:
-            self._rewrite(self._path)
+        self._write(f"- {flight}\n")
+        if self._written > REWRITE_BYTES:
+            self._rewrite()
 
-    def _write(self, mark: str, flight: str) -> None:
+    def _rewrite(self) -> None:
+        """Only what still counts."""
+        if self._file is not None:
+            self._file.truncate(0)
+        self._written = 0
+        deaths = "".join(f"{deaths} {flight}\n" for flight, deaths in self._deaths.items())
+        self._write(deaths + "".join(f"+ {flight}\n" for flight in self._at_work))
+
+    def _write(self, lines: str) -> None:
+        """Work goes on without the hint: what the disk can't hold must not fail a tool."""
         if self._file is None:
             return
         try:
-            self._written += self._file.write(f"{mark} {flight}\n".encode())
+            self._written += self._file.write(lines.encode())
         except OSError as error:
-            self._give_up(error)
-
-    def _rewrite(self, path: Path) -> None:
-        """Only what still counts."""
-        lines = [f"{deaths} {flight}\n" for flight, deaths in self._deaths.items()]
-        lines += [f"+ {flight}\n" for flight in self._at_work]
-        partial = path.with_name(f"{path.name}.partial")
-        try:
-            partial.write_text("".join(lines))
-            os.replace(partial, path)
-            if self._file is not None:
-                self._file.close()
-            self._file = path.open("ab", buffering=0)
-        except OSError as error:
-            self._give_up(error)
-        self._written = 0
-
-    def _give_up(self, error: OSError) -> None:
-        """Work goes on without the hint: what the disk can't hold must not fail a tool."""
-        log.warning("actions are not noted any more", path=str(self._path), reason=str(error))
-        if self._file is not None:
+            log.warning("actions are not noted any more", file=self._file.name, reason=str(error))
             self._file.close()
-        self._file = None
+            self._file = None
 
 
 def flight_of(action: SessionRequested | ToolCallRequested | SessionCloseRequested) -> str:
@@ -114,11 +101,25 @@ def flight_of(action: SessionRequested | ToolCallRequested | SessionCloseRequest
     return f"{action.rollout_id}/{crc32(f'{function.name} {function.arguments}'.encode()):08x}"
 
 
-def _read(path: Path) -> dict[str, int]:
+def _open_alone(path: Path) -> FileIO | None:
+    """The file, None while another worker notes its own actions there: they are no sign of a death."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = FileIO(path, "a+")
+    try:
+        flock(file, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        log.warning("another worker has this file: actions are not noted", file=str(path))
+        file.close()
+        return None
+    return file
+
+
+def _read(file: FileIO) -> dict[str, int]:
     """The deaths of each flight, the last one counted in: what was at work is what has no end."""
     deaths: dict[str, int] = {}
     at_work: dict[str, None] = {}
-    for line in path.read_text(errors="replace").splitlines() if path.exists() else ():
+    file.seek(0)
+    for line in file.read().decode(errors="replace").splitlines():
         mark, _, flight = line.partition(" ")
         if mark == "+":
             at_work[flight] = None
