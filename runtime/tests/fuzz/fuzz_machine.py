@@ -1,8 +1,9 @@
 """A state machine over the world: Hypothesis chooses what is sent, what goes wrong and when."""
 
+import random
 from typing import Any, ClassVar
 
-from fuzz_processors import INPUTS
+from fuzz_processors import INPUTS, A
 from fuzz_world import World
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -68,9 +69,16 @@ class Fuzz(RuleBasedStateMachine):
             self.world.start(f"w{number}" if static else None)
         self.world.advance(lead)
 
-    @rule(topic=st.sampled_from(INPUTS), puts=PUTS, end=st.sampled_from((None, None, None, True, False)), then=PAUSES)
+    @rule(
+        topic=st.sampled_from(INPUTS),
+        puts=PUTS,
+        end=st.sampled_from((None, None, None, True, False)),
+        then=PAUSES,
+    )
     def put(self, topic: str, puts: list[tuple[int, str]], end: bool | None, then: float) -> None:
-        self._world.put(topic, [(self._rollout(slot, counts=end is not False), kind) for slot, kind in puts], end)
+        self._world.put(
+            topic, [(self._rollout(slot, counts=end is not False), kind) for slot, kind in puts], end
+        )
         self._world.advance(then)
 
     @rule()
@@ -143,11 +151,18 @@ class Fuzz(RuleBasedStateMachine):
         if self.world is None:
             return
         try:
-            self.world.settle()
-            if self.world.draw.random() < 0.2:
-                self.world.restore_again()
+            self.settle(restores=self.world.draw.random() < 0.2)
         finally:
-            self.world.close()
+            self.close()
+
+    def settle(self, restores: bool) -> None:
+        """Faults stop, and everything must have happened exactly once; `restores`: and be restored once more."""
+        self._world.settle()
+        if restores:
+            self._world.restore_again()
+
+    def close(self) -> None:
+        self._world.close()
 
     @property
     def _world(self) -> World:
@@ -171,3 +186,52 @@ class Fuzz(RuleBasedStateMachine):
             number = self.slots[slot] = len(world.rollouts) - 1
         world.rollouts[number][2] += counts
         return number
+
+
+def storm(machine: Fuzz, seed: int, steps: int = 30) -> None:
+    """One dense run that a plain seed chooses: work at every second step, and much going wrong."""
+    chance = random.Random(seed)
+    machine.begin(seed, chance.randint(1, 3), chance.random() < 0.5, chance.randint(1, MOST_RUNNING), 1.0)
+    try:
+        for _ in range(steps):
+            _blow(machine, chance)
+        machine.settle(restores=True)
+    finally:
+        machine.close()
+
+
+def _blow(machine: Fuzz, chance: random.Random) -> None:
+    pauses = (0.0, 0.005, 0.03, 0.2, 1.0)
+    what = chance.choice(("put",) * 10 + ("wait",) * 3 + ("arm",) * 4 + ("kill", "pause", "start", "start", "stop",
+                         "lose", "clean", "tell", "poison", "decide"))  # fmt: skip
+    if what == "put":
+        puts = [(chance.randrange(SLOTS), chance.choice(KINDS[:-1])) for _ in range(chance.randint(1, 5))]
+        end = chance.choice((None, None, None, True, False))
+        machine.put(chance.choice(INPUTS), puts, end, chance.choice(pauses))
+    elif what == "wait":
+        machine.wait(chance.choice((0.5, 2.0, 7.0)))
+    elif what == "arm":
+        request = chance.choice(
+            ("EndTxn", "Produce", "TxnOffsetCommit", "InitProducerId", "OffsetFetch", "Fetch")
+        )
+        effect = chance.choice(("kill", "kill_after", "pause", "pause_after", "unanswered", "slow", "error"))
+        amounts = _SLOW if effect == "slow" else _ERRORS.get(request, ())
+        if amounts or effect != "error":
+            machine.arm(Fault(request, chance.randint(1, 3), effect, chance.choice(amounts or (0,))))
+    elif what == "lose":
+        machine.lose_broker(chance.choice(("crash", "freeze")), chance.choice((0.05, 1.0)))
+    elif what == "clean":
+        machine.clean()
+    elif what == "tell":
+        machine.tell("m")
+    elif what == "poison":
+        machine.poison(A, chance.randrange(3), True)
+    elif what == "decide":
+        machine.decide()
+    elif what == "start" and len(machine._running) < MOST_RUNNING:
+        machine.start(chance.choice(pauses))
+    elif machine._running and what == "pause":
+        machine.pause(chance.randrange(3), chance.choice((1.0, 8.0)))
+        machine.resume()
+    elif machine._running and what in ("kill", "stop"):
+        getattr(machine, what)(chance.randrange(3), chance.choice(pauses))

@@ -122,7 +122,10 @@ def restored_before_the_fence(patch: Patch) -> None:
     patch(Acquisition, "_restore", restore_first)
 
 
-@mutation("a restore ends when the last record's offset plus one is the end: markers make it wait for ever", "journal")
+@mutation(
+    "a restore ends when the last record's offset plus one is the end: markers make it wait for ever",
+    "journal",
+)
 def counting_across_markers(patch: Patch) -> None:
     async def read_log(bootstrap: str, partition: Any, start: int, end: int) -> Any:
         if start >= end:
@@ -143,7 +146,9 @@ def counting_across_markers(patch: Patch) -> None:
     patch(acquisition, "read_log", read_log)
 
 
-@mutation("a restore ends at the last stable offset, while an old transaction is still open", "journal", "ordered")
+@mutation(
+    "a restore ends at the last stable offset, while an old transaction is still open", "journal", "ordered"
+)
 def restored_to_the_last_record_seen(patch: Patch) -> None:
     async def read_log(bootstrap: str, partition: Any, start: int, end: int) -> Any:
         async for records in log_reader.read_log(bootstrap, partition, start, end):
@@ -235,7 +240,9 @@ def restore_point_at_the_end(patch: Patch) -> None:
     patch(StatefulOwner, "_commit", commit)
 
 
-@mutation("an owner outlives any rebalance, even if its number was another's in between", "journal", "ordered")
+@mutation(
+    "an owner outlives any rebalance, even if its number was another's in between", "journal", "ordered"
+)
 def owners_outlive_losses(patch: Patch) -> None:
     def on_assigned(self: Worker, numbers: frozenset[int], generation: int) -> None:
         self._assigned = numbers

@@ -201,7 +201,9 @@ class StoryFold(Observed):
 
     def fire(self, now: datetime) -> Outputs:
         due = [(r, t) for r, story in self.stories.items() for t, at in story.timers.items() if at <= now]
-        return [output for rollout, timer in due for output in self._take(rollout, timer, "timer", "plain", 0)]
+        return [
+            output for rollout, timer in due for output in self._take(rollout, timer, "timer", "plain", 0)
+        ]
 
     def next_timer(self) -> datetime | None:
         return min((at for story in self.stories.values() for at in story.timers.values()), default=None)
@@ -230,7 +232,12 @@ class StoryFold(Observed):
         elif what == "job":
             self._jobs.pop(name).cancel()
         answer = Answered(
-            id=f"{what}/{name}", run_id="run", rollout_id=rollout, of=name, number=story.entries, seen=story.seen
+            id=f"{what}/{name}",
+            run_id="run",
+            rollout_id=rollout,
+            of=name,
+            number=story.entries,
+            seen=story.seen,
         )
         if story.done:
             del self.stories[rollout]
@@ -240,7 +247,9 @@ class StoryFold(Observed):
 
     def _apply(self, story: Story, took: Took) -> None:
         story.entries += 1
-        assert took.number == story.entries, f"entry {took.number} of {took.rollout_id} follows {story.entries - 1}"
+        assert took.number == story.entries, (
+            f"entry {took.number} of {took.rollout_id} follows {story.entries - 1}"
+        )
         if took.what == "put":
             story.seen.append(took.of)
             if took.due is not None:
@@ -299,7 +308,12 @@ class AnswerHandler(Observed):
             seen = self.states[event.rollout_id] = [*self.states.get(event.rollout_id, ()), event.id]
             outputs.append(self._entry(event, seen))
         answer = Answered(
-            id=f"put/{event.id}", run_id="run", rollout_id=event.rollout_id, of=event.id, number=len(seen), seen=seen
+            id=f"put/{event.id}",
+            run_id="run",
+            rollout_id=event.rollout_id,
+            of=event.id,
+            number=len(seen),
+            seen=seen,
         )
         return [*outputs, Output(OUT, answer)]
 

@@ -14,7 +14,17 @@ import structlog
 from aiokafka.errors import KafkaError
 from aiokafka.producer import sender
 from fuzz_processors import (
-    CONTROL, INPUTS, JOURNAL, LETTERS, OUT, TABLE, Put, Recorder, create, declare_topics, withdraw_topics,
+    CONTROL,
+    INPUTS,
+    JOURNAL,
+    LETTERS,
+    OUT,
+    TABLE,
+    Put,
+    Recorder,
+    create,
+    declare_topics,
+    withdraw_topics,
 )  # fmt: skip
 from kafka_log import Entry
 from kafka_model import Broker
@@ -131,7 +141,9 @@ class World:
         """SIGKILL: it runs no further, and its connections are closed by the system."""
         self.faults += 1
         member.kill()
-        self._graves.append(asyncio.all_tasks(self.loop))  # else their coroutines would be collected, and unwind
+        self._graves.append(
+            asyncio.all_tasks(self.loop)
+        )  # else their coroutines would be collected, and unwind
         for connection in self.network.of(member):
             self.network.forget(connection)
         if self.static:
@@ -160,7 +172,9 @@ class World:
         for number, kind in kinds:
             rollout = self.rollouts[number]
             name = f"i{len(self.inputs) + len(self.ghosts)}"
-            event = Put(id=name, run_id="run", rollout_id=f"r{number}", kind=cast(Any, kind), total=rollout[1])
+            event = Put(
+                id=name, run_id="run", rollout_id=f"r{number}", kind=cast(Any, kind), total=rollout[1]
+            )
             if end is False:
                 self.ghosts.add(name)
             else:
@@ -173,7 +187,9 @@ class World:
             entries = [Entry(e.key, e.value, e.headers) for e in (encode(event, "test") for event in events)]
             mark = self.broker.write(f"{PREFIX}{topic}", partition, entries, end)
             if end is not None:
-                self.undecided.append(([event.id for event in events], lambda commit, mark=mark, e=end: mark(e)))  # type: ignore[misc]
+                self.undecided.append(
+                    ([event.id for event in events], lambda commit, mark=mark, e=end: mark(e))
+                )  # type: ignore[misc]
 
     def decide(self) -> None:
         """End the transactions of outside writers."""
@@ -213,7 +229,9 @@ class World:
                     position = parse_position(*committed)
                     self.broker.logs[f"{PREFIX}{topic}", partition].delete_before(position.lowest)
                     if position.restore_point is not None:
-                        self.broker.logs[f"{PREFIX}{JOURNAL}", partition].delete_before(position.restore_point)
+                        self.broker.logs[f"{PREFIX}{JOURNAL}", partition].delete_before(
+                            position.restore_point
+                        )
 
     def advance(self, seconds: float) -> None:
         """Let time pass; a supervisor starts again what ended in trouble."""
@@ -274,11 +292,11 @@ class World:
         answers = self.answers()
         counts = Counter(answer["id"] for answer in answers)
         problems += [f"{name} was answered {n} times" for name, n in counts.items() if n > 1]
-        problems += [f"{name} is an output of an aborted input" for name in self.ghosts if f"put/{name}" in counts]
+        problems += [
+            f"{name} is an output of an aborted input" for name in self.ghosts if f"put/{name}" in counts
+        ]
         problems += [f"{name} was never answered" for name in self._expected() if name not in counts]
-        letters = Counter(
-            tuple(event["record"].values()) for event in self.read(LETTERS)
-        )
+        letters = Counter(tuple(event["record"].values()) for event in self.read(LETTERS))
         problems += [f"{record} is {n} dead letters" for record, n in letters.items() if n > 1]
         if sum(letters.values()) != len(self.poison):
             problems.append(f"{len(self.poison)} poisonous records made {sum(letters.values())} dead letters")
@@ -330,8 +348,13 @@ class World:
         counts = Counter(answer["id"] for answer in self.answers())
         missing = [name for name in self._expected() if name not in counts]
         offsets = self.broker.groups[GROUP].offsets
-        ends = {key: log.end for key, log in self.broker.logs.items() if key[0].removeprefix(PREFIX) in INPUTS}
-        owned = {m.name: (m.worker and sorted(m.worker._owners), m.worker and m.worker.ready) for m in self.running()}
+        ends = {
+            key: log.end for key, log in self.broker.logs.items() if key[0].removeprefix(PREFIX) in INPUTS
+        }
+        owned = {
+            m.name: (m.worker and sorted(m.worker._owners), m.worker and m.worker.ready)
+            for m in self.running()
+        }
         return f"missing {missing}, committed {offsets}, ends {ends}, owned {owned}"
 
     def _done(self) -> bool:
@@ -342,7 +365,8 @@ class World:
         return (
             all(name in counts for name in self._expected())
             and all(
-                offsets.get((f"{PREFIX}{topic}", n), (0, ""))[0] == self.broker.logs[f"{PREFIX}{topic}", n].end
+                offsets.get((f"{PREFIX}{topic}", n), (0, ""))[0]
+                == self.broker.logs[f"{PREFIX}{topic}", n].end
                 for topic in INPUTS
                 for n in range(self.partitions)
             )
@@ -408,7 +432,10 @@ class World:
     def _loop_problems(self) -> Iterator[str]:
         """Errors that nobody took: a callback of the runtime that raised, a task whose error was lost."""
         for context in self.loop.problems:
-            if context["message"].startswith("Exception in callback") and "odradek_runtime" in context["message"]:
+            if (
+                context["message"].startswith("Exception in callback")
+                and "odradek_runtime" in context["message"]
+            ):
                 yield f"{context['message']}: {context.get('exception')!r}"
 
     # Inside

@@ -62,10 +62,9 @@ class Group:
         member = self.members.get(name)
         if member is None:
             member = self.members[name] = Member(name, instance, session, rebalance, protocol, metadata)
-        elif self.state == "syncing" and member.metadata == metadata:
-            self._answer(member, reply)
-            return
-        elif self.state == "stable" and member.metadata == metadata and name != self.leader:
+        elif (self.state == "syncing" and member.metadata == metadata) or (
+            self.state == "stable" and member.metadata == metadata and name != self.leader
+        ):
             self._answer(member, reply)
             return
         member.metadata, member.join = metadata, reply
@@ -188,7 +187,9 @@ class Group:
     def _complete(self) -> None:
         """The next generation begins with whoever has joined; static members stay while their session lasts."""
         self.members = {
-            name: member for name, member in self.members.items() if member.join is not None or member.instance
+            name: member
+            for name, member in self.members.items()
+            if member.join is not None or member.instance
         }
         self.generation += 1
         joined = [member for member in self.members.values() if member.join is not None]
@@ -218,4 +219,3 @@ class Group:
                 reply, member.sync = member.sync, None
                 self._sign_of_life(member)
                 reply(NO_ERROR, member.assignment)
-

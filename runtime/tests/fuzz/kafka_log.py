@@ -154,9 +154,7 @@ class Partition:
 
     def _append(self, data: bytes, last_delta: int, producer: int, control: bool = False) -> int:
         base, self.end = self.end, self.end + last_delta + 1
-        self.batches.append(
-            Batch(base, self.end - 1, struct.pack(">q", base) + data[8:], producer, control)
-        )
+        self.batches.append(Batch(base, self.end - 1, struct.pack(">q", base) + data[8:], producer, control))
         return base
 
 

@@ -44,7 +44,9 @@ class Broker:
         wait = self.draw.choice((0.0005, 0.001, 0.002, 0.01, 0.05)) if seconds is None else seconds
         self.loop.call_later(wait, act, context=OUTSIDE)
 
-    def write(self, topic: str, partition: int, entries: list[Entry], end: bool | None = None) -> Callable[[bool], None]:
+    def write(
+        self, topic: str, partition: int, entries: list[Entry], end: bool | None = None
+    ) -> Callable[[bool], None]:
         """Append from outside; with `end` None for good, else in a transaction that the result commits or aborts."""
         log = self.logs[topic, partition]
         if end is None:
@@ -80,7 +82,12 @@ class Broker:
     def _on_MetadataRequest(self, request: Any, client: str, reply: Any) -> None:  # noqa: N802
         wanted = list(self.topics) if request.topics is None else request.topics
         topics = [
-            (NO_ERROR, topic, False, [(NO_ERROR, n, NODE, [NODE], [NODE], []) for n in range(self.topics[topic])])
+            (
+                NO_ERROR,
+                topic,
+                False,
+                [(NO_ERROR, n, NODE, [NODE], [NODE], []) for n in range(self.topics[topic])],
+            )
             for topic in wanted
         ]
         reply(0, [(NODE, HOST, PORT, None)], "cluster", NODE, topics)

@@ -11,11 +11,10 @@ from typing import Any
 from aiokafka.conn import CloseReason
 from aiokafka.errors import KafkaConnectionError
 from aiokafka.util import wait_for
-
 from kafka_model import OUTSIDE, Broker
 from virtual_time import PROCESS, Process, VirtualLoop
 
-VERSIONS = {key: (0, 99) for key in range(70)}
+VERSIONS = dict.fromkeys(range(70), (0, 99))
 LATENCIES = (0.0002,) * 4 + (0.0005, 0.001, 0.002, 0.005) * 2 + (0.03, 0.2)
 
 

@@ -4,17 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 from fuzz_processors import A
-from fuzz_world import GROUP, World, fuzzing
+from fuzz_world import GROUP, World
 from kafka_network import Fault
 
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    with fuzzing():
-        world = World("journal", seed=1)
-        world.rollouts = [[0, 99, 0]]
-        yield world
-        world.close()
+    world = World("journal", seed=1)
+    world.rollouts = [[0, 99, 0]]
+    yield world
+    world.close()
 
 
 def test_a_number_lost_between_two_generations_is_acquired_by_the_next_assignment_and_not_by_spinning(
@@ -27,7 +26,9 @@ def test_a_number_lost_between_two_generations_is_acquired_by_the_next_assignmen
     while world.broker.groups[GROUP].state != "syncing":
         world.put(A, [(0, "timer")])
         world.advance(0.1)
-    world.arm(Fault("Produce", 1, "error", 10))  # the commit of what a timer wrote: nothing is fetched meanwhile
+    world.arm(
+        Fault("Produce", 1, "error", 10)
+    )  # the commit of what a timer wrote: nothing is fetched meanwhile
     world.advance(1)
     assert [fault.request for fault in world.network.struck] == ["SyncGroup", "Produce"]
     world.settle()
