@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import orjson
 import pytest
 
 from odradek.audit import Invariant, LogRecord, Place, Verdict
@@ -12,6 +13,8 @@ from tests.support.audited_log import AuditedLog, Body, altered, healthy_log, sw
 
 FAILING = 0
 """The seed of a run in which a rollout fails."""
+SNAPSHOTS = 0
+"""The seed of a run in which a journal has a snapshot."""
 QUIET = healthy_log(troubled=False)
 PLAYED = "run/0/0"
 """A rollout with a session, and with steps."""
@@ -155,6 +158,63 @@ def other_failure() -> Damage:
     raise AssertionError("no rollout failed when its last call did: take another seed")
 
 
+def played_entries() -> list[LogRecord]:
+    return list(QUIET.of("JournalAppended", lambda body: body["rollout_id"] == PLAYED))
+
+
+def one_request_more(number: int) -> Damage:
+    """An entry caused a model call, too, that was sent and never answered."""
+    entry, request = played_entries()[number], QUIET.rollout(PLAYED, "ModelCallRequested")
+    call = f"{PLAYED}/1/88"
+    asking = altered(entry, lambda body: body["requests"].append({"id": call, "fingerprint": "0"}))
+    sent = QUIET.again(altered(request, lambda body: body.update(id=call)), id=call)
+    return Damage(QUIET.put(entry, asking).put(request, request, sent), asking)
+
+
+def asked_again() -> Damage:
+    first, second = played_entries()[1:3]
+    asked = orjson.loads(first.value)["requests"]
+    again = altered(second, lambda body: body["requests"].extend(asked))
+    return Damage(QUIET.put(second, again), again)
+
+
+def begun_again() -> Damage:
+    first, second = played_entries()[:2]
+    task = orjson.loads(first.value)["input"]
+    again = altered(second, lambda body: body.update(input=task))
+    return Damage(QUIET.put(second, again), again)
+
+
+def ended(*offsets: int) -> Damage:
+    """`RolloutEnded` so far behind the end of the journal of the rollout."""
+    last = played_entries()[-1]
+    body = {"type": "RolloutEnded", "id": "e", "run_id": "run", "rollout_id": PLAYED, "status": "completed"}
+    ends = [
+        last._replace(
+            type="RolloutEnded",
+            id="e",
+            place=last.place._replace(offset=last.place.offset + offset),
+            value=orjson.dumps(body),
+        )
+        for offset in offsets
+    ]
+    return Damage(QUIET.put(last, last, *ends), ends[-1])
+
+
+def other_snapshot() -> Damage:
+    log = healthy_log(SNAPSHOTS)
+    snapshot = log.first("RolloutSnapshot")
+    other = altered(snapshot, lambda body: body["entries"].pop())
+    return Damage(log.put(snapshot, other), other)
+
+
+def nameless() -> Damage:
+    record = QUIET.first("RolloutRequested")
+    other = altered(record, lambda body: body.update(id="run/x/0", rollout_id="run/x/0"))
+    other = QUIET.again(other, id="run/x/0", rollout_id="run/x/0")
+    return Damage(QUIET.late(other), other)
+
+
 def two_ends() -> Damage:
     (_, finished), *_ = QUIET.finished
     return Damage(QUIET.ended(finished, finished), Place("runs", 0, 2))
@@ -165,6 +225,7 @@ DAMAGES: dict[str, tuple[Invariant, Callable[[], Damage]]] = {
     "a task is double": (Invariant.PLAN, lambda: at_once("RolloutRequested")),
     "a task is double, late": (Invariant.PLAN, lambda: doubled("RolloutRequested")),
     "a rollout is not planned": (Invariant.PLAN, unplanned),
+    "a rollout has no number": (Invariant.PLAN, nameless),
     "a rollout is nowhere": (Invariant.PLAN, never_asked),
     "a trajectory is lost": (Invariant.TRAJECTORY, lambda: dropped("TrajectoryFinished", "RolloutRequested")),
     "a trajectory is double": (Invariant.TRAJECTORY, lambda: at_once("TrajectoryFinished")),
@@ -182,6 +243,18 @@ DAMAGES: dict[str, tuple[Invariant, Callable[[], Damage]]] = {
         Invariant.JOURNAL,
         lambda: last_journal_entry(lambda body: body.update(ended="truncated")),
     ),
+    "a journal goes on after its end": (
+        Invariant.JOURNAL,
+        lambda: changed("JournalAppended", lambda body: body.update(ended="completed")),
+    ),
+    "a journal goes on after the word of its end": (Invariant.JOURNAL, lambda: ended(-1)),
+    "a journal says twice that it ended": (Invariant.JOURNAL, lambda: ended(1, 2)),
+    "a journal begins twice": (Invariant.JOURNAL, begun_again),
+    "a journal begins with another task": (
+        Invariant.JOURNAL,
+        lambda: changed("JournalAppended", lambda body: body["input"].update(seed=-1)),
+    ),
+    "a snapshot lacks an entry": (Invariant.JOURNAL, other_snapshot),
     "an accepted reply differs": (
         Invariant.JOURNAL,
         lambda: changed(
@@ -218,6 +291,9 @@ DAMAGES: dict[str, tuple[Invariant, Callable[[], Damage]]] = {
         Invariant.REQUESTS,
         lambda: changed("SessionRequested", lambda body: body.update(seed=-1)),
     ),
+    "a request is in two journal entries": (Invariant.REQUESTS, asked_again),
+    "a harness did not wait": (Invariant.CALLS, lambda: one_request_more(1)),
+    "a rollout ended with an open call": (Invariant.CALLS, lambda: one_request_more(-1)),
     "an answer is lost": (Invariant.CALLS, lost_answer),
     "a call has two replies": (Invariant.CALLS, lambda: at_once("ModelCallCompleted")),
     "a call has two replies, late": (Invariant.CALLS, lambda: doubled("ModelCallCompleted")),

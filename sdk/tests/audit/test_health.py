@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from odradek.audit import Invariant, LogRecord, Verdict
 from tests.support.audited_log import AuditedLog, healthy_log
 
-SEEDS = range(6)
+SEEDS = range(4)
 LEGALLY_LOST = {"RolloutSnapshot", "HarnessStuck"}
 """What repeats what is in the log, or is a mere note."""
 RESULTS = {
@@ -25,6 +25,7 @@ RESULTS = {
 }
 
 logs = st.builds(healthy_log, st.sampled_from(SEEDS), st.just(True), st.booleans())
+poisoned = st.builds(healthy_log, st.sampled_from(SEEDS), poisoned=st.just(True))
 
 
 def interleaved(log: AuditedLog, random: Random, most: int) -> AuditedLog:
@@ -74,14 +75,14 @@ def test_the_runs_have_seen_troubles() -> None:
     assert all(word in values for word in (b'"TimerFired"', b'"failed_attempts":[{', b'"context_overflow"'))
 
 
-@settings(max_examples=40, deadline=None)
-@given(logs, st.randoms(use_true_random=False), st.sampled_from([1, 10, 1000]))
-def test_the_order_between_topics_does_not_matter(log: AuditedLog, random: Random, most: int) -> None:
-    report = interleaved(log, random, most).audit()
+@settings(max_examples=25, deadline=None)
+@given(logs | poisoned, st.integers(0, 1_000_000), st.sampled_from([1, 10, 1000]))
+def test_the_order_between_topics_does_not_matter(log: AuditedLog, seed: int, most: int) -> None:
+    report = interleaved(log, Random(seed), most).audit()
     assert report.verdict is Verdict.CLEAN, str(report)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(logs, st.data())
 def test_any_double_is_found(log: AuditedLog, data: st.DataObject) -> None:
     record = data.draw(st.sampled_from([r for r in log.records if r.type not in LEGALLY_LOST]))
@@ -93,7 +94,7 @@ def test_any_double_is_found(log: AuditedLog, data: st.DataObject) -> None:
     assert again.place in named, f"{record}\n{report}"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(logs, st.data())
 def test_any_loss_is_found(log: AuditedLog, data: st.DataObject) -> None:
     """But for results that came when their rollout had given up, and that nobody accepted."""
@@ -106,7 +107,7 @@ def test_any_loss_is_found(log: AuditedLog, data: st.DataObject) -> None:
         assert record.rollout_id in {found.rollout_id for found in report.violations}, f"{record}\n{report}"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(logs, st.data())
 def test_a_run_under_way_is_incomplete_and_nothing_is_wrong_with_it(
     log: AuditedLog, data: st.DataObject
@@ -120,7 +121,7 @@ def test_a_run_under_way_is_incomplete_and_nothing_is_wrong_with_it(
     assert report.verdict is Verdict.INCOMPLETE, str(report)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(logs, st.data())
 def test_a_double_in_a_run_under_way_is_found(log: AuditedLog, data: st.DataObject) -> None:
     record = data.draw(st.sampled_from([r for r in log.records if r.type not in LEGALLY_LOST]))
