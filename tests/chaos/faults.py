@@ -11,7 +11,7 @@ from unittest import mock
 import psutil
 
 from odradek_local.process import tail
-from odradek_local.state import Status
+from odradek_local.state import PartState
 from odradek_local.supervisor import down, up
 from odradek_schemas.events import RunFinished
 from tests.chaos.arena import Field, Hit
@@ -131,20 +131,23 @@ class FillDiskForGood:
         on.hits.append(_mended(on, *KINDS))
 
 
-async def failing(on: Field, says: str) -> None:
-    """Wait until parts of the stack have ended again and again, or were given up, and one says why: `says`."""
-    stack, before = on.arena.stack, _restarts(on)
+async def failing(on: Field, says: str, part: str | None = None) -> None:
+    """Wait until parts of the stack (or `part`) have ended again and again, and one says why: `says`."""
+    before = sum(found.restarts for found in _parts(on, part))
     end = time.monotonic() + FAILING_SECONDS
-    while stack.state.status is not Status.DEGRADED and _restarts(on) < before + ENOUGH_RESTARTS:
+    while sum(found.restarts for found in _parts(on, part)) < before + ENOUGH_RESTARTS:
         if time.monotonic() > end:
-            raise TimeoutError(f"no part ended for {says!r} within {FAILING_SECONDS:.0f} s")
+            raise TimeoutError(f"nothing ended {ENOUGH_RESTARTS} times within {FAILING_SECONDS:.0f} s")
         await asyncio.sleep(0.2)
-    if not any(says in tail(part.log) for part in stack.state.parts):
-        raise LookupError(f"parts ended, and no log ends with {says!r}: {stack.state.error}")
+    logs = [tail(found.log) for found in _parts(on, part)]
+    if not any(says in log for log in logs):
+        raise LookupError(
+            f"{part or 'parts'} ended, and no log ends with {says!r}: {on.arena.stack.state.error}"
+        )
 
 
-def _restarts(on: Field) -> int:
-    return sum(part.restarts for part in on.arena.stack.state.parts)
+def _parts(on: Field, part: str | None) -> list[PartState]:
+    return [found for found in on.arena.stack.state.parts if part in (None, found.name)]
 
 
 async def restarted(on: Field) -> None:

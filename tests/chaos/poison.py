@@ -213,4 +213,4 @@ class PoisonedChangelog:
                     headers=list(headers(subject, Poison.NO_JSON)),
                 )
         os.kill(on.arena.workers.pid(self.part), signal.SIGKILL)
-        await failing(on, "the changelog can't be restored")
+        await failing(on, f"the changelog can't be restored: {self.topic}[", self.part)

@@ -17,7 +17,8 @@ EARLY = Progress("rewards", 4, 12)
 
 PATIENT = Load(samples=8, limits=Limits(rollout_seconds=110, model_seconds=60))
 HASTY = Load(samples=8, limits=Limits(rollout_seconds=110, model_seconds=2, max_attempts=6))
-HOPELESS = Limits(rollout_seconds=60, model_seconds=3, max_attempts=2)
+HOPELESS = Limits(rollout_seconds=60, model_seconds=5, max_attempts=2)
+LONG = Limits(rollout_seconds=100, model_seconds=60, max_attempts=1)
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def for_a_while(name: str, fault: str, strike: ModelsAnswerBy | ModelsDown, load
     )
 
 
-def for_ever(script: str, fault: str, kind: FailureKind) -> Scenario:
+def for_ever(script: str, fault: str, kind: FailureKind, limits: Limits = HOPELESS) -> Scenario:
     """All rollouts fail, with the kind, after a bounded number of tries; none has a reward."""
     return Scenario(
         f"model/{script}/ever",
@@ -52,7 +53,7 @@ def for_ever(script: str, fault: str, kind: FailureKind) -> Scenario:
         "from the start",
         fault,
         (),
-        load=Load(model=script, samples=1, limits=HOPELESS),
+        load=Load(model=script, samples=1, limits=limits),
         expected=Expected(by_row=(kind,) * 5, repeats_each=TRIES - 1),
         checks=(NobodyHasty(),),
         recovery=Recovery.NONE,
@@ -90,7 +91,7 @@ SCENARIOS = (
     for_ever("rate_limited", "429 with Retry-After, for ever", FailureKind.RATE_LIMITED),
     for_ever("error500", "500, for ever", FailureKind.UPSTREAM_UNAVAILABLE),
     for_ever("broken_json", "broken JSON, for ever", FailureKind.UPSTREAM_UNAVAILABLE),
-    for_ever("endless", "answers too long to take", FailureKind.UPSTREAM_UNAVAILABLE),
+    for_ever("endless", "answers too long to take", FailureKind.UPSTREAM_UNAVAILABLE, LONG),
     for_ever("trickle", "answers that never end", FailureKind.MODEL_DEADLINE),
     for_ever("cut", "connections closed in mid-answer, for ever", FailureKind.UPSTREAM_UNAVAILABLE),
 )

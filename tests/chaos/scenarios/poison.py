@@ -59,21 +59,7 @@ def answered(topic: str, strike: Strike, load: Load, environment: Ground) -> Sce
     )
 
 
-def ruined(topic: str, part: str) -> Scenario:
-    """A changelog has one writer; what another one wrote there must not be guessed at."""
-    return Scenario(
-        f"poison/{topic}/restored",
-        f"`{topic}`",
-        "before its worker restores it",
-        "a record that can't be read: the worker says so, and ends",
-        (PoisonedChangelog(topic, part),),
-        load=LOAD,
-        ground=Ground(name=f"ruined-{topic}"),
-        recovery=Recovery.NONE,
-        ruins=True,
-    )
-
-
+CHANGELOGS = {"journal": AGENT, "sessions": ENV, "ledger": PRODUCER}
 NAPPING = partial(list, [row(("misbehave", {"deed": "nap"}))] * 4)
 LONG = partial(list, [row(("recite", {"kib": 400}), expected=0)] * 4)
 
@@ -118,7 +104,15 @@ SCENARIOS = (
         ground=WORLD,
         recovery=Recovery.NONE,
     ),
-    ruined("journal", AGENT),
-    ruined("sessions", ENV),
-    ruined("ledger", PRODUCER),
+    Scenario(
+        "poison/changelogs",
+        "`journal`, `sessions`, `ledger`",
+        "before their workers restore them",
+        "a record that can't be read: the worker says which, and ends (what another one wrote is not guessed at)",
+        tuple(PoisonedChangelog(topic, part) for topic, part in CHANGELOGS.items()),
+        load=LOAD,
+        ground=Ground(name="ruined"),
+        recovery=Recovery.NONE,
+        ruins=True,
+    ),
 )
