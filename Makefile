@@ -43,6 +43,11 @@ bench: .venv/dev.done ## Measure the main figures and print them beside their go
 bench-long: .venv/dev.done ## Measure 100,000 rollouts in one run, 10,000 in flight, more workers and partitions (20 minutes)
 	@$(BIN)/python -m benchmarks long $(BENCH)
 
+.PHONY: fuzz
+fuzz: .venv/dev.done ## Try 5,000 interleavings of faults on workers over Kafka's rules in memory, and known breaks (EXAMPLES=n SEED=n)
+	@PYTHONHASHSEED=0 FUZZ_EXAMPLES=$(or $(EXAMPLES),850) FUZZ_SEED=$(or $(SEED),$$RANDOM) \
+		$(BIN)/python -m pytest runtime/tests/fuzz -p no:cacheprovider $(PYTEST)
+
 .PHONY: chaos
 chaos: .venv/dev.done ## Strike every kind of process at every moment (ONLY=pattern SEED=n); writes docs/reliability.md
 	@$(BIN)/python -m tests.chaos $(if $(ONLY),--only $(foreach o,$(ONLY),'$(o)')) $(if $(SEED),--seed $(SEED))

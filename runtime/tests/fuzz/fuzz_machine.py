@@ -214,10 +214,13 @@ def _blow(machine: Fuzz, chance: random.Random) -> None:
         request = chance.choice(
             ("EndTxn", "Produce", "TxnOffsetCommit", "InitProducerId", "OffsetFetch", "Fetch")
         )
-        effect = chance.choice(("kill", "kill_after", "pause", "pause_after", "unanswered", "slow", "error"))
-        amounts = _SLOW if effect == "slow" else _ERRORS.get(request, ())
-        if amounts or effect != "error":
-            machine.arm(Fault(request, chance.randint(1, 3), effect, chance.choice(amounts or (0,))))
+        effect = chance.choice(
+            ("kill", "kill_after", "pause", "pause_after", "unanswered", "slow", "refused")
+        )
+        if effect == "refused":  # no client tries this again: the cycle must fail
+            request, effect = "Produce", "error"
+        amounts = {"slow": _SLOW, "error": (10,)}.get(effect, (0,))
+        machine.arm(Fault(request, chance.randint(1, 3), effect, chance.choice(amounts)))
     elif what == "lose":
         machine.lose_broker(chance.choice(("crash", "freeze")), chance.choice((0.05, 1.0)))
     elif what == "clean":
