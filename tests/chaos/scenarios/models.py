@@ -8,6 +8,7 @@ from tests.chaos.arena import Field
 from tests.chaos.faults import ModelsAnswerBy, ModelsDown
 from tests.chaos.scenario import Expected, Load, Recovery, Scenario
 from tests.chaos.strikes import Progress
+from tests.chaos.verdict import rewards
 
 STRUCK = "the models' servers"
 TRIES = 8
@@ -30,6 +31,26 @@ class NobodyHasty:
         return [f"{hasty} requests came before the time that Retry-After said"] if hasty else []
 
 
+@dataclass(frozen=True)
+class NobodyDone:
+    """No rollout was completed: there was nothing to complete it with."""
+
+    async def problems(self, on: Field) -> list[str]:
+        done = [r.rollout_id for r in rewards(on.arena.watch, on.run) if r.reward is not None]
+        return [f"rewards out of nothing: {done}"] if done else []
+
+
+@dataclass(frozen=True)
+class Told:
+    """Some rollout says what was wrong with the server."""
+
+    kind: FailureKind
+
+    async def problems(self, on: Field) -> list[str]:
+        kinds = {r.failure.kind for r in rewards(on.arena.watch, on.run) if r.failure}
+        return [] if self.kind in kinds else [f"nobody says {self.kind}, but {kinds}"]
+
+
 def for_a_while(name: str, fault: str, strike: ModelsAnswerBy | ModelsDown, load: Load = PATIENT) -> Scenario:
     """All rollouts are completed: tried again, if need be in another attempt."""
     return Scenario(
@@ -46,7 +67,7 @@ def for_a_while(name: str, fault: str, strike: ModelsAnswerBy | ModelsDown, load
 
 
 def for_ever(script: str, fault: str, kind: FailureKind, limits: Limits = HOPELESS) -> Scenario:
-    """All rollouts fail, with the kind, after a bounded number of tries; none has a reward."""
+    """All rollouts fail, after a bounded number of tries, with the kind, or the deadline's where it cut a try short."""
     return Scenario(
         f"model/{script}/ever",
         STRUCK,
@@ -54,8 +75,8 @@ def for_ever(script: str, fault: str, kind: FailureKind, limits: Limits = HOPELE
         fault,
         (),
         load=Load(model=script, samples=1, limits=limits),
-        expected=Expected(by_row=(kind,) * 5, repeats_each=TRIES - 1),
-        checks=(NobodyHasty(),),
+        expected=Expected(failures=frozenset({kind, FailureKind.MODEL_DEADLINE}), repeats_each=TRIES - 1),
+        checks=(NobodyHasty(), NobodyDone(), Told(kind)),
         recovery=Recovery.NONE,
     )
 
