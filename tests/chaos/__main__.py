@@ -19,7 +19,7 @@ from tests.chaos import matrix, results
 from tests.chaos.arena import built
 from tests.chaos.disks import can_mount
 from tests.chaos.results import Result
-from tests.chaos.runner import play
+from tests.chaos.runner import interruptible, play
 from tests.chaos.scenario import Ground, Scenario
 
 Tell = Callable[[Result, float], None]
@@ -91,6 +91,7 @@ def main() -> None:
         "--dry", action="store_true", help="leave the committed results and the document alone"
     )
     given = parser.parse_args()
+    interruptible()
     scenarios = [s for s in matrix.SCENARIOS if any(fnmatch(s.name, o) for o in given.only) and _possible(s)]
     folder = given.keep or Path(tempfile.mkdtemp(prefix="odradek-chaos-"))
 

@@ -1,7 +1,9 @@
 """Plays one scenario: starts a run, strikes, waits for the end, and says what came of it."""
 
 import asyncio
+import logging
 import os
+import signal
 import subprocess
 from collections.abc import Sequence
 
@@ -35,6 +37,13 @@ async def play(scenario: Scenario, arena: Arena, seed: int) -> Result:
     finally:
         await arena.workers.remove_all()
     return result if scenario.ruins else result.model_copy(update=await _at_rest(on, result))
+
+
+def interruptible() -> None:
+    """Let this program end its stack at SIGTERM, too; and be quiet about brokers that are away on purpose."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 
 async def _played(on: Field, seed: int) -> Result:

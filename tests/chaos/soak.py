@@ -22,7 +22,7 @@ import psutil
 
 from odradek_local.process import ProcessError
 from tests.chaos.arena import SETTLE_SECONDS, Arena, Field, built
-from tests.chaos.runner import begun, ended, refuted
+from tests.chaos.runner import begun, ended, interruptible, refuted
 from tests.chaos.scenario import Expected, Ground, Load, Recovery, Scenario, Strike
 from tests.chaos.scenarios.processes import MOMENTS, OWN
 from tests.chaos.strikes import End, Freeze, Join, Vanish, Victim
@@ -200,6 +200,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, help="chosen and told, if none is given")
     parser.add_argument("--keep", type=Path, help="where the data and logs go, and stay")
     given = parser.parse_args()
+    interruptible()
     seed = random.randrange(10**6) if given.seed is None else given.seed
     folder = given.keep or Path(tempfile.mkdtemp(prefix="odradek-soak-"))
     print(f"seed {seed}, {given.seconds:.0f} s; data and logs: {folder}", flush=True)

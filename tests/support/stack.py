@@ -130,9 +130,9 @@ def running_stack(
             local_model=local_model,
             models=_upstreams(quick, patient),
         )
-        with mock.patch.dict(os.environ, {"ODRADEK_FAULTS": str(faults)} | dict(environment or {})):
-            state = up(settings)
         try:
+            with mock.patch.dict(os.environ, {"ODRADEK_FAULTS": str(faults)} | dict(environment or {})):
+                state = up(settings)
             log = Log(state.bootstrap, state.topic_prefix)
             yield RunningStack(settings, log, requests, faults, tuple(models))
         finally:
