@@ -28,7 +28,7 @@ from odradek_runtime.intake import Intake
 from odradek_runtime.partitioning import partition_of
 from odradek_runtime.records import Output, Outputs, Record
 from odradek_schemas import ids
-from odradek_schemas.codec import InvalidValue, decode, encode, read_envelope
+from odradek_schemas.codec import InvalidValue, RecordError, decode, encode, read_envelope
 from odradek_schemas.events import (
     Dataset,
     Event,
@@ -54,7 +54,6 @@ from odradek_verifier_worker.rewards import announce, unplayed
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RUN = "run"
-GARBAGE = b"{"
 
 
 class Counter(Environment):
@@ -301,14 +300,13 @@ class _World:
         self._fold.begin(self._ends["journal"], self._now)
         outputs: Outputs = []
         for record in taken:
-            if record.value == GARBAGE:
-                error = InvalidValue(record.coordinates, "not JSON")
-                outputs += [
-                    _letters("agent-worker").dead_letter(record, error),
-                    *self._fold.reject(record, error),
-                ]
+            try:
+                event = _event(record)
+            except RecordError as error:
+                outputs.append(_letters("agent-worker").dead_letter(record, error))
+                outputs += self._fold.reject(record, error)
             else:
-                outputs += self._fold.accept(_event(record), record)
+                outputs += self._fold.accept(event, record)
         for event in posted:
             outputs += self._fold.accept(event, None)
         outputs += self._fold.fire(self._now)
@@ -348,13 +346,24 @@ class _World:
             topic, source = "observations", "env-worker"
             reply = outcome.reply.model_copy(update={"time": self._now})
         if self._happens(self._troubles.poison):
-            self._inbox += self._commit([Output(topic, reply, value=GARBAGE)], source)
+            self._inbox += self._commit([Output(topic, reply, value=self._spoiled(reply))], source)
         self._inbox += self._commit([Output(topic, reply)], source)
+
+    def _spoiled(self, event: Event) -> bytes:
+        """No JSON; or, worse, JSON in which only one field is wrong."""
+        if self._random.random() < 0.5:
+            return b"{"
+        return (
+            event.model_copy(update={"time": "never"})
+            .model_dump_json(exclude_none=True, warnings=False)
+            .encode()
+        )
 
     def _poison_action(self, request: Any) -> None:
         """Garbage in the name of a request: the env-worker answers it with a failure, as it can't be read."""
-        (record,) = self._commit([Output("tool-actions", request, value=GARBAGE)], "agent-worker")
-        error = InvalidValue(record.coordinates, "not JSON")
+        spoiled = Output("tool-actions", request, value=self._spoiled(request))
+        (record,) = self._commit([spoiled], "agent-worker")
+        error = InvalidValue(record.coordinates, "spoiled")
         failure = rejected(record, error)
         assert failure is not None
         failure = failure.model_copy(update={"time": self._now})

@@ -4,6 +4,7 @@ from collections import defaultdict
 from dataclasses import replace
 from random import Random
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -61,10 +62,11 @@ def test_garbage_in_the_name_of_rollouts_is_no_violation_but_reported(seed: int)
     assert report.verdict is Verdict.CLEAN, str(report)
     letters = list(log.of("RecordRejected"))
     assert f"records in the dead letters: {len(letters)}" in report.notes
-    silent = log.without(letters[0]).audit()
-    garbage = {record.place for record in log.records if record.value == b"{"}
-    (found,) = [one for one in silent.violations if one.invariant is Invariant.READABLE]
-    assert set(found.places) < garbage
+    unread = [letter for letter in letters if b'"record_value":"ew=="' in letter.value]  # "{" in base64
+    for letter in unread[:1]:
+        silent = log.without(letter).audit()
+        (found,) = [one for one in silent.violations if one.invariant is Invariant.READABLE]
+        assert orjson.loads(letter.value)["record"] in [place._asdict() for place in found.places]
 
 
 def test_the_runs_have_seen_troubles() -> None:
