@@ -47,7 +47,12 @@ async def measure(bench: Bench, sizes: Sizes) -> None:
         before = await _scrapes(deployment)
         async with watching(deployment, sizes.look_seconds) as samples:
             played = await play(
-                deployment, SINGLE_TURN, sizes.rollouts, in_flight=sizes.in_flight, speed="thirty_seconds"
+                deployment,
+                SINGLE_TURN,
+                sizes.rollouts,
+                in_flight=sizes.in_flight,
+                speed="thirty_seconds",
+                within=MEASUREMENT.limit_seconds,
             )
         after = await _scrapes(deployment)
         peaks = {kind: max(sample.rss[kind] for sample in samples) for kind in deployment.ports}

@@ -120,7 +120,8 @@ async def _perform(measurements: Sequence[Measurement], options: Options, result
         try:
             await _on_one_stack(shape, chosen, options, results, until, problems)
         except Exception as error:  # noqa: BLE001 - one stack that fails must not cost the figures of the others
-            problems.append(_problem(" and ".join(m.name for m in chosen), error))
+            names = " and ".join(measurement.name for measurement in chosen)
+            problems.append(_problem(names, error, "the stack did not start or stop in time"))
     return problems
 
 
@@ -154,7 +155,9 @@ async def _each(
             async with asyncio.timeout(left):
                 await measurement.measure(bench, measurement.smoke if options.smoke else measurement.sizes)
         except TimeoutError as error:
-            problems.append(_problem(measurement.name, error, f"not done within {max(0.0, left):.0f} s"))
+            problems.append(
+                _problem(measurement.name, error, f"not done in time ({max(0.0, left):.0f} s for all)")
+            )
         except Exception as error:  # noqa: BLE001 - one that fails must not cost the figures of the others
             problems.append(_problem(measurement.name, error))
 

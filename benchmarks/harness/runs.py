@@ -61,7 +61,7 @@ async def play(
     """Play one run; its length is rounded to a multiple of the tasks.
 
     `also`: topics that are to be read afterwards, from `since`; `check`: count what is lost and duplicate.
-    Raises TimeoutError, RunError and PartEndedError.
+    Raises RunError and PartEndedError.
     """
     log = Log(deployment)
     counted = await log.ends(TRAJECTORIES.name, REWARDS.name)
@@ -111,6 +111,8 @@ async def _finish(log: Log, run_id: str, within: float, deployment: Deployment) 
             await asyncio.wait({waiting}, timeout=LOOK_SECONDS)
             deployment.check()
         return waiting.result()
+    except TimeoutError as error:
+        raise RunError(f"run {run_id} was not over within {within:.0f} s") from error
     finally:
         waiting.cancel()
         await asyncio.wait({waiting})

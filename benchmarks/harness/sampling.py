@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from benchmarks.harness.deployment import Deployment
+from benchmarks.harness.measurement import say
 from benchmarks.harness.processes import cpu_seconds, memory
 from odradek_schemas.topics import TRAJECTORIES, VERIFIER
+
+SAY_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,13 @@ async def watching(deployment: Deployment, every_seconds: float) -> AsyncIterato
         samples.append(Sample(round(time.perf_counter() - started, 2), scored, rss, spent))
 
     async def look_on() -> None:
+        said = 0.0
         while True:
             await asyncio.sleep(every_seconds)
             await look()
+            if samples[-1].seconds - said > SAY_SECONDS:
+                said = samples[-1].seconds
+                say(f"{samples[-1].scored:.0f} rollouts scored")
 
     samples: list[Sample] = []
     await look()
