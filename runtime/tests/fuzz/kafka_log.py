@@ -151,6 +151,9 @@ class Partition:
             elif batch.control and batch.producer in left:
                 kept.append(batch)
         self.batches = kept + self.batches[len(cleaned) :]
+        # Else a client would wait for a marker that is gone, and take what is committed for aborted.
+        end = cleaned[-1].last if cleaned else -1
+        self._aborted = [transaction for transaction in self._aborted if transaction[2] > end]
 
     def _append(self, data: bytes, last_delta: int, producer: int, control: bool = False) -> int:
         base, self.end = self.end, self.end + last_delta + 1
