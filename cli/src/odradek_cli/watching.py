@@ -35,8 +35,8 @@ async def follow_run(
     """Show a run's progress until it ends (its last state when it has ended before), and return it as it ended.
 
     Raises:
-        CliError: it did not end by its own deadline (and two minutes), or within `within` seconds; or somebody whom
-            it needs (Kafka, a kind of worker) was missing for `patience` seconds.
+        CliError: it did not end by its own deadline (and two minutes), or within `within` seconds; or nothing was
+            heard for `patience` seconds, and all the time somebody whom it needs (Kafka, a kind of worker) was missing.
     """
     if run.finished:
         show(Pace().view(run.finished), _note(run, 0.0, ()))
@@ -69,10 +69,11 @@ async def _until_finished(log: Log, run: Run, show: Show, attendance: Attendance
             run = run.after(event)
             if isinstance(event, RunProgressed | RunFinished) and not late:
                 view, heard = pace.view(event), time.monotonic()
-        show(view, _note(run, time.monotonic() - heard, attendance.absences))
+        silent = time.monotonic() - heard
+        show(view, _note(run, silent, attendance.absences))
         if run.finished:
             break
-        if attendance.longest() > patience:
+        if min(attendance.longest(), silent) > patience:
             raise _abandoned(run, attendance.absences, patience)
     return run
 
