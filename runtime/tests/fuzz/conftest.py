@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fuzz_world import fuzzing
+from fuzz_patches import fuzzing
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ MOST_RUNNING = 3
 SLOTS = 5
 """Rollouts that are under way at a time."""
 
-_COMMON = ("lost", "unanswered", "kill", "kill_after", "pause", "pause_after")
+_COMMON = ("lost", "unanswered", "kill", "kill_after", "kill_late", "pause", "pause_after")
 _SLOW = (0.3, 3.0, 9.0, 13.0)
 _ERRORS = {
     "Produce": (10, 87, 6, 7),  # too large, invalid; not the leader, timed out
@@ -36,7 +36,7 @@ _REQUESTS = (
 def faults(draw: st.DrawFn) -> Fault:
     request = draw(st.sampled_from(_REQUESTS))
     effect = draw(st.sampled_from((*_COMMON, "slow", *(("error", "error") if request in _ERRORS else ()))))
-    amount = {"slow": _SLOW, "error": _ERRORS.get(request, ())}.get(effect, (0,))
+    amount = {"slow": _SLOW, "kill_late": _SLOW, "error": _ERRORS.get(request, ())}.get(effect, (0,))
     return Fault(request, draw(st.integers(1, 5)), effect, draw(st.sampled_from(amount)))
 
 
@@ -215,11 +215,11 @@ def _blow(machine: Fuzz, chance: random.Random) -> None:
             ("EndTxn", "Produce", "TxnOffsetCommit", "InitProducerId", "OffsetFetch", "Fetch")
         )
         effect = chance.choice(
-            ("kill", "kill_after", "pause", "pause_after", "unanswered", "slow", "refused")
+            ("kill", "kill_after", "pause", "pause_after", "kill_late", "unanswered", "slow", "refused")
         )
         if effect == "refused":  # no client tries this again: the cycle must fail
             request, effect = "Produce", "error"
-        amounts = {"slow": _SLOW, "error": (10,)}.get(effect, (0,))
+        amounts = {"slow": _SLOW, "kill_late": _SLOW, "error": (10,)}.get(effect, (0,))
         machine.arm(Fault(request, chance.randint(1, 3), effect, chance.choice(amounts)))
     elif what == "lose":
         machine.lose_broker(chance.choice(("crash", "freeze")), chance.choice((0.05, 1.0)))

@@ -3,16 +3,14 @@
 import asyncio
 import json
 import random
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, cast
 
-import aiokafka.client
-import structlog
 from aiokafka.errors import KafkaError
-from aiokafka.producer import sender
+from fuzz_patches import CURRENT
 from fuzz_processors import (
     CONTROL,
     INPUTS,
@@ -23,42 +21,32 @@ from fuzz_processors import (
     Put,
     Recorder,
     create,
-    declare_topics,
-    withdraw_topics,
 )  # fmt: skip
+from fuzz_verdict import GROUP, PREFIX, Verdict, Violation
 from kafka_log import Entry
 from kafka_model import Broker
 from kafka_network import Fault, Network
-from virtual_time import CLOCK, PROCESS, Process, Stuck, VirtualLoop, virtual_clock
+from virtual_time import CLOCK, PROCESS, Process, Stuck, VirtualLoop
 
-from odradek_runtime import tuning
 from odradek_runtime.blobs import BlobStore
 from odradek_runtime.control import read_control
 from odradek_runtime.errors import CommitFailedError, FencedError, WorkerError
 from odradek_runtime.intake import Intake
-from odradek_runtime.membership import Membership
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
 from odradek_runtime.positions import parse_position
 from odradek_runtime.settings import WorkerSettings
-from odradek_runtime.tuning import tune_aiokafka
 from odradek_runtime.worker import Worker
 from odradek_schemas.codec import encode
 from odradek_schemas.events import Event, PolicyUpdated
 
-PREFIX = "f."
 BOOTSTRAP = "broker:9092"
-GROUP = "f.fuzz"
 SETTINGS = WorkerSettings(bootstrap_servers=BOOTSTRAP, topic_prefix=PREFIX)
 SETTLE_SECONDS = 240
 """Virtual seconds after the last fault in which all must be done."""
 QUIET_SECONDS = 4
 TROUBLE = (WorkerError, KafkaError, TimeoutError, OSError)
 """With these a service ends, and its supervisor starts it again."""
-
-
-class Violation(AssertionError):
-    """The runtime broke a promise."""
 
 
 class MemoryBlobs:
@@ -118,7 +106,8 @@ class World:
         self._restarts: list[tuple[float, str | None]] = []
         self._graves: list[Any] = []
         self._names = 0
-        _Current.network = self.network
+        CURRENT.network = self.network
+        self.verdict = Verdict(self)
         mark = self.broker._mark
         self.broker.transactions._mark = lambda t, target, commit: self._note(t, target, commit, mark)
 
@@ -257,16 +246,16 @@ class World:
             if not self._restarts and not [m for m in self.running() if not m.stopped]:
                 self.start("w0" if self.static else None)
             self.advance(1.0)
-            quiet = quiet + 1 if self._done() else 0
+            quiet = quiet + 1 if self.verdict.done() else 0
             if quiet == QUIET_SECONDS:
                 break
         else:
-            raise Violation(f"not done after {SETTLE_SECONDS} s: {self._unfinished()}")
-        self.check()
+            raise Violation(f"not done after {SETTLE_SECONDS} s: {self.verdict.unfinished()}")
+        self.verdict.check()
 
     def restore_again(self) -> None:
         """Everybody stops cleanly; a new worker restores the state and has nothing to do."""
-        outputs = self.answers()
+        outputs = self.verdict.answers()
         leaving = self.running()
         for member in leaving:
             if not member.stopped:
@@ -281,30 +270,10 @@ class World:
         fresh = [o for o in self.recorder.owners[before:] if not o.closed and o.process.alive]
         if sorted(owner.partition for owner in fresh) != list(range(self.partitions)):
             raise Violation(f"a new worker owns {sorted(owner.partition for owner in fresh)}")
-        if self.answers() != outputs:
+        if self.verdict.answers() != outputs:
             raise Violation("a new worker wrote outputs without inputs")
-        self._check_states(fresh)
-        self.check()
-
-    def check(self) -> None:
-        """What must be true at rest."""
-        problems = [*self.recorder.violations, *self._loop_problems()]
-        answers = self.answers()
-        counts = Counter(answer["id"] for answer in answers)
-        problems += [f"{name} was answered {n} times" for name, n in counts.items() if n > 1]
-        problems += [
-            f"{name} is an output of an aborted input" for name in self.ghosts if f"put/{name}" in counts
-        ]
-        problems += [f"{name} was never answered" for name in self._expected() if name not in counts]
-        letters = Counter(tuple(event["record"].values()) for event in self.read(LETTERS))
-        problems += [f"{record} is {n} dead letters" for record, n in letters.items() if n > 1]
-        if sum(letters.values()) != len(self.poison):
-            problems.append(f"{len(self.poison)} poisonous records made {sum(letters.values())} dead letters")
-        problems += self._wrong_order(answers)
-        problems += self._repetitions()
-        problems += self._control_missing()
-        if problems:
-            raise Violation("; ".join(problems[:6]))
+        self.verdict.check_states(fresh)
+        self.verdict.check()
 
     def close(self) -> None:
         """Unwind every coroutine, dead processes' too."""
@@ -322,121 +291,6 @@ class World:
                 self.loop.run_for(20.0)
         CLOCK.loop = None
         self.loop.close()
-
-    # What is seen
-
-    def read(self, topic: str) -> list[dict[str, Any]]:
-        """The committed events of a topic, in the order of each partition."""
-        return [
-            json.loads(record.value)
-            for partition in range(self.partitions)
-            for record in self.broker.logs[f"{PREFIX}{topic}", partition].committed()
-            if record.value is not None
-        ]
-
-    def answers(self) -> list[dict[str, Any]]:
-        return self.read(OUT)
-
-    def _expected(self) -> list[str]:
-        names = [f"put/{name}" for name in self.inputs]
-        names += [f"refused/{name}" for name in self.poison if name is not None]
-        if self.kind in ("journal", "table"):
-            names += [f"{e.kind}/{e.id}" for e in self.inputs.values() if e.kind in ("timer", "job")]
-        return names
-
-    def _unfinished(self) -> str:
-        counts = Counter(answer["id"] for answer in self.answers())
-        missing = [name for name in self._expected() if name not in counts]
-        offsets = self.broker.groups[GROUP].offsets
-        ends = {
-            key: log.end for key, log in self.broker.logs.items() if key[0].removeprefix(PREFIX) in INPUTS
-        }
-        owned = {
-            m.name: (m.worker and sorted(m.worker._owners), m.worker and m.worker.ready)
-            for m in self.running()
-        }
-        return f"missing {missing}, committed {offsets}, ends {ends}, owned {owned}"
-
-    def _done(self) -> bool:
-        """All answered, all inputs committed to their end (past the markers), each number owned once."""
-        counts = {answer["id"] for answer in self.answers()}
-        offsets = self.broker.groups[GROUP].offsets
-        working = [m.worker for m in self.running() if m.worker is not None]
-        return (
-            all(name in counts for name in self._expected())
-            and all(
-                offsets.get((f"{PREFIX}{topic}", n), (0, ""))[0]
-                == self.broker.logs[f"{PREFIX}{topic}", n].end
-                for topic in INPUTS
-                for n in range(self.partitions)
-            )
-            and all(worker.ready for worker in working)
-            and sorted(n for worker in working for n in worker._owners) == list(range(self.partitions))
-        )
-
-    def _wrong_order(self, answers: list[dict[str, Any]]) -> Iterator[str]:
-        """Where state is kept each rollout's answers count up, repeat what was seen, and keep each topic's order."""
-        if self.kind == "loose":
-            return
-        by_rollout: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for answer in answers:
-            if not answer["id"].startswith("refused/"):
-                by_rollout[answer["rollout_id"]].append(answer)
-        for rollout, given in by_rollout.items():
-            given.sort(key=lambda a: a["number"])
-            if [a["number"] for a in given] != list(range(1, len(given) + 1)):
-                yield f"{rollout} was numbered {[(a['id'], a['number']) for a in given]}"
-            puts = [a["of"] for a in given if a["id"].startswith("put/")]
-            if given[-1]["seen"] != puts:
-                yield f"{rollout} has seen {given[-1]['seen']}, was answered {puts}"
-            for topic in INPUTS:
-                offsets = [self.where[name][2] for name in puts if self.where[name][0] == topic]
-                if offsets != sorted(offsets):
-                    yield f"{rollout} was answered out of order: {puts}"
-
-    def _repetitions(self) -> Iterator[str]:
-        most = 1 + self.faults + len(self.network.struck) + self.broker.transactions.expired
-        for name, times in self.recorder.begun.items():
-            if times > most:
-                yield f"{name} was begun {times} times with {most - 1} faults"
-
-    def _control_missing(self) -> Iterator[str]:
-        newest = {event.model: event.version for event in self.controls}  # type: ignore[attr-defined]
-        for owner in self._current():
-            if owner.controls != newest:
-                yield f"the owner of {owner.partition} knows {owner.controls} of control, not {newest}"
-
-    def _current(self) -> list[Any]:
-        """The folds and handlers that are owners now."""
-        owners = [o for m in self.running() if m.worker for o in m.worker._owners.values()]
-        return [getattr(owner, "_fold", None) or getattr(owner, "_handler", None) for owner in owners]
-
-    def _check_states(self, owners: list[Any]) -> None:
-        """What a new owner restored is what the outputs say."""
-        if self.kind == "loose":
-            return
-        expected: dict[str, list[str]] = {}
-        for answer in sorted(self.answers(), key=lambda a: a["number"]):
-            if not answer["id"].startswith("refused/"):
-                expected[answer["rollout_id"]] = answer["seen"]
-        totals = {event.rollout_id: event.total for event in self.inputs.values()}
-        expected = {r: seen for r, seen in expected.items() if len(seen) < totals[r]}
-        found: dict[str, list[str]] = {}
-        for owner in owners:
-            found.update(
-                owner.states if hasattr(owner, "states") else {r: s.seen for r, s in owner.stories.items()}
-            )
-        if found != expected:
-            raise Violation(f"restored {found}, expected {expected}")
-
-    def _loop_problems(self) -> Iterator[str]:
-        """Errors that nobody took: a callback of the runtime that raised, a task whose error was lost."""
-        for context in self.loop.problems:
-            if (
-                context["message"].startswith("Exception in callback")
-                and "odradek_runtime" in context["message"]
-            ):
-                yield f"{context['message']}: {context.get('exception')!r}"
 
     # Inside
 
@@ -501,32 +355,3 @@ class World:
                 if batch.base >= first and batch.producer == transaction.producer:
                     for record in batch.read():
                         self.answered_at.setdefault(json.loads(record.value)["of"], self.loop.time())
-
-
-class _Current:
-    network: Network
-
-
-@contextmanager
-def fuzzing() -> Iterator[None]:
-    """The runtime and the client as they are, over the network in memory and on virtual time; silent."""
-    create_conn, backoff = aiokafka.client.create_conn, sender.BACKOFF_OVERRIDE
-    constants = {name: getattr(tuning, name) for name in ("PRODUCER_BACKOFF_MS", "FETCH_MAX_WAIT_MS")}
-    log_config = structlog.get_config()
-    aiokafka.client.create_conn = lambda *args, **options: _Current.network.create_conn(*args, **options)
-    tune_aiokafka()
-    tuning.PRODUCER_BACKOFF_MS, tuning.FETCH_MAX_WAIT_MS = 50, 2000  # fewer steps, the same rules
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
-    poll = Membership.poll
-    Membership.poll = lambda self, seconds: poll(self, 5 * seconds)  # type: ignore[method-assign]
-    declare_topics()
-    with virtual_clock("aiokafka", "odradek_runtime"):
-        try:
-            yield
-        finally:
-            withdraw_topics()
-            Membership.poll = poll  # type: ignore[method-assign]
-            structlog.configure(**log_config)
-            for name, value in constants.items():
-                setattr(tuning, name, value)
-            aiokafka.client.create_conn, sender.BACKOFF_OVERRIDE = create_conn, backoff

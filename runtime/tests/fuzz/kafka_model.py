@@ -18,6 +18,7 @@ from virtual_time import VirtualLoop
 
 NO_ERROR, LOADING, METADATA_TOO_LARGE = 0, 14, 12
 NODE, HOST, PORT = 0, "broker", 9092
+DELAYS = (0.0005,) * 8 + (0.002,) * 8 + (0.01, 0.01, 0.05, 0.8)
 OUTSIDE = Context()
 """What the broker does is done in nobody's process."""
 
@@ -41,7 +42,7 @@ class Broker:
 
     def later(self, act: Callable[[], None], seconds: float | None) -> None:
         """Do something after `seconds`, or as soon as a broker gets round to it."""
-        wait = self.draw.choice((0.0005, 0.001, 0.002, 0.01, 0.05)) if seconds is None else seconds
+        wait = self.draw.choice(DELAYS) if seconds is None else seconds
         self.loop.call_later(wait, act, context=OUTSIDE)
 
     def write(

@@ -22,7 +22,8 @@ LATENCIES = (0.0002,) * 4 + (0.0005, 0.001, 0.002, 0.005) * 2 + (0.03, 0.2)
 class Fault:
     """What happens to the `passes`-th request of a kind: `lost` and `unanswered` break the connection before and after
     the broker acted; `slow` holds it up for `amount` seconds; `error` answers with code `amount`; `kill` and `pause`
-    strike the client's process on its arrival, `kill_after` and `pause_after` when the answer leaves."""
+    strike the client's process on its arrival, `kill_after` and `pause_after` when the answer leaves; with `kill_late`
+    what a killed process had sent is acted on `amount` seconds after its end."""
 
     request: str
     passes: int
@@ -174,7 +175,9 @@ class Connection:
             return
         if effect in ("kill", "pause") and process is not None:
             network.strike(process, effect)
-        if effect == "slow":
+        if effect == "kill_late" and process is not None:
+            network.strike(process, "kill")
+        if effect in ("slow", "kill_late"):
             assert fault is not None
             self._loop.call_later(fault.amount, self._handle, request, answer, "", context=OUTSIDE)
             return

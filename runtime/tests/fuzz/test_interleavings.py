@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 from fuzz_processors import A
-from fuzz_world import GROUP, World
+from fuzz_verdict import GROUP
+from fuzz_world import World
 from kafka_network import Fault
 
 

@@ -3,7 +3,7 @@
 import pytest
 from fuzz_machine import Fuzz, storm
 from fuzz_mutations import MUTATIONS
-from fuzz_world import Violation
+from fuzz_verdict import Violation
 from test_fuzz import EXAMPLES
 from virtual_time import Stuck
 
