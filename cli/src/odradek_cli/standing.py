@@ -21,7 +21,7 @@ from odradek_cli.unfinished import Asked, Rollout, Unfinished
 from odradek_runtime.positions import Position, PositionError
 from odradek_runtime.records import RawRecord
 from odradek_schemas import ids
-from odradek_schemas.codec import RecordError
+from odradek_schemas.codec import Envelope, RecordError
 from odradek_schemas.events import RecordCoordinates
 from odradek_schemas.topics import (
     AGENT,
@@ -187,16 +187,20 @@ class _Survey:
             anchor = self._positions[AGENT].get((TASKS.name, number))
             point = anchor.restore_point if anchor else None
             spans[JOURNAL.name, number] = (start if point is None else max(start, point), end)
-        async for part, record, envelope in self._tails.read(spans):
+        async for _part, record, envelope in self._tails.read(spans):
             if self._of_run(envelope.run_id) and record.value is not None:
-                place = RecordCoordinates(topic=part[0], partition=part[1], offset=record.offset)
                 try:
-                    unfinished.take(await self._log.value(envelope, record.value, place), _time(record))
+                    unfinished.take(await self._value(record, envelope), _time(record))
                 except RecordError as error:
                     self._log.unreadable.append(error)
                 except ValidationError as error:
-                    self._log.unreadable.append(RecordError(place, str(error)))
+                    self._log.unreadable.append(RecordError(_place(record), str(error)))
         return list(unfinished.rollouts.values())
+
+    async def _value(self, record: RawRecord, envelope: Envelope) -> bytes:
+        if envelope.dataref is None:
+            return record.value or b""
+        return await self._log.value(envelope, b"", _place(record))
 
     async def _answers(self) -> set[str]:
         """The calls and sessions whose answers the agent-worker has not accepted."""
@@ -291,6 +295,10 @@ def _likely(rollout: Rollout, last: str) -> Iterator[tuple[Topic, str]]:
 
 def _since(wait: Wait | _Pending) -> datetime:
     return wait.since
+
+
+def _place(record: RawRecord) -> RecordCoordinates:
+    return RecordCoordinates(topic=record.topic, partition=record.partition, offset=record.offset)
 
 
 def _time(record: RawRecord) -> datetime:

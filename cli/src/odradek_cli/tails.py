@@ -9,10 +9,10 @@ from aiokafka.structs import TopicPartition
 
 from odradek_cli.deployment import Deployment
 from odradek_cli.groups import Part
+from odradek_runtime.intake import SOMEWHERE
 from odradek_runtime.leaving import stopped
 from odradek_runtime.records import RawRecord
 from odradek_schemas.codec import Envelope, RecordError, read_envelope
-from odradek_schemas.events import RecordCoordinates
 from odradek_schemas.topics import Topic
 
 _POLL_MS = 200
@@ -101,9 +101,8 @@ async def open_tails(deployment: Deployment) -> AsyncIterator[Tails]:
 
 
 def _envelope(record: RawRecord) -> Envelope | None:
-    place = RecordCoordinates(topic=record.topic, partition=record.partition, offset=record.offset)
     try:
-        return read_envelope(record.headers, place)
+        return read_envelope(record.headers, SOMEWHERE)
     except RecordError:
         return None
 
