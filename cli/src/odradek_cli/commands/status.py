@@ -20,7 +20,8 @@ from odradek_cli.output import err, out, print_json
 from odradek_cli.progress import duration
 from odradek_cli.render import counts_text, facts, listing, status_text, warn_unreadable
 from odradek_cli.runs import Run, load_run
-from odradek_cli.standing import STANDING_SECONDS, Behind, Standing, Wait, look_around
+from odradek_cli.standing import Behind, Standing, Wait
+from odradek_cli.survey import STANDING_SECONDS, look_around
 
 if TYPE_CHECKING:
     from odradek_local.state import StackState
