@@ -10,7 +10,6 @@ from unittest import mock
 
 import psutil
 
-from odradek_local.process import tail
 from odradek_local.state import PartState
 from odradek_local.supervisor import down, up
 from odradek_schemas.events import RunFinished
@@ -139,11 +138,8 @@ async def failing(on: Field, says: str, part: str | None = None) -> None:
         if time.monotonic() > end:
             raise TimeoutError(f"nothing ended {ENOUGH_RESTARTS} times within {FAILING_SECONDS:.0f} s")
         await asyncio.sleep(0.2)
-    logs = [tail(found.log) for found in _parts(on, part)]
-    if not any(says in log for log in logs):
-        raise LookupError(
-            f"{part or 'parts'} ended, and no log ends with {says!r}: {on.arena.stack.state.error}"
-        )
+    if not any(says in found.log.read_text(errors="replace") for found in _parts(on, part)):
+        raise LookupError(f"{part or 'parts'} ended, and no log says {says!r}: {on.arena.stack.state.error}")
 
 
 def _parts(on: Field, part: str | None) -> list[PartState]:
