@@ -19,6 +19,9 @@ from odradek_schemas.codec import RecordError
 from odradek_schemas.events import Event
 
 IDLE_SECONDS = 1.0
+MOST_BEGUN = 16
+"""Records that are begun in one turn of the event loop. Were thousands begun at once, as after a restart, so would each
+of their further steps come all at once: turns of seconds, in which no heartbeat is sent."""
 
 log = get_logger(__name__)
 
@@ -60,6 +63,7 @@ class ConcurrentOwner:
         self._draining = False
         self._closing = False
         self._flowing = True
+        self._begun = 0
         metrics.in_flight.labels(str(partition)).set_function(lambda: len(self._tasks))
 
     def positions(self) -> dict[str, int]:
@@ -131,11 +135,26 @@ class ConcurrentOwner:
 
     def _pump(self) -> None:
         """Hand out records while there is room; none while somebody else may have been given this number."""
-        while self._waiting and len(self._tasks) < self._most and not self._draining and self._flow.holds():
+        while self._has_room() and self._flow.holds():
             topic, raw = self._waiting.popleft()
             self._windows[topic].hand_out(raw.offset)
+            if not self._begun:
+                asyncio.get_running_loop().call_soon(self._next_turn)
+            self._begun += 1
             self._start(topic, raw)
         self._apply_pressure()
+
+    def _has_room(self) -> bool:
+        return bool(
+            self._waiting
+            and self._begun < MOST_BEGUN
+            and len(self._tasks) < self._most
+            and not self._draining
+        )
+
+    def _next_turn(self) -> None:
+        self._begun = 0
+        self._pump()
 
     def _apply_pressure(self) -> None:
         """Said at each record without room, since a rebalance resumes what was paused; else only when it changes."""
