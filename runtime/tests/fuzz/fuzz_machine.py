@@ -219,7 +219,9 @@ def _blow(machine: Fuzz, chance: random.Random) -> None:
         )
         if effect == "refused":  # no client tries this again: the cycle must fail
             request, effect = "Produce", "error"
-        amounts = {"slow": _SLOW, "kill_late": _SLOW, "error": (10,)}.get(effect, (0,))
+        if effect == "kill_late":
+            request = chance.choice(("EndTxn", "EndTxn", "Produce"))
+        amounts = {"slow": _SLOW, "kill_late": (9.0,), "error": (10,)}.get(effect, (0,))
         machine.arm(Fault(request, chance.randint(1, 3), effect, chance.choice(amounts)))
     elif what == "lose":
         machine.lose_broker(chance.choice(("crash", "freeze")), chance.choice((0.05, 1.0)))

@@ -23,7 +23,8 @@ class Fault:
     """What happens to the `passes`-th request of a kind: `lost` and `unanswered` break the connection before and after
     the broker acted; `slow` holds it up for `amount` seconds; `error` answers with code `amount`; `kill` and `pause`
     strike the client's process on its arrival, `kill_after` and `pause_after` when the answer leaves; with `kill_late`
-    what a killed process had sent is acted on `amount` seconds after its end."""
+    what a killed process had sent is acted on `amount` seconds after its end, or at the worst moment before: just as
+    the next producer of the same transactional id is about to fence it."""
 
     request: str
     passes: int
@@ -44,6 +45,7 @@ class Network:
         self.struck: list[Fault] = []
         self.strike: Callable[[Process, str], None] = lambda process, effect: None
         self._connections: list[Connection] = []
+        self._held: list[tuple[str | None, Callable[[], None]]] = []
         self._thawed: list[asyncio.Future[None]] = []
 
     async def create_conn(self, host: str, port: int, **options: Any) -> "Connection":
@@ -91,6 +93,22 @@ class Network:
     def forget(self, connection: "Connection") -> None:
         if connection in self._connections:
             self._connections.remove(connection)
+
+    def hold(self, request: Any, fault: Fault | None, act: Callable[[], None]) -> None:
+        """Act on what a killed process had sent: after a while, or just before its successor fences it."""
+        held = (getattr(request, "transactional_id", None), act)
+        self._held.append(held)
+        wait = fault.amount if fault else 0.0
+        self.loop.call_later(wait, self._act_on, held, context=OUTSIDE)
+
+    def release(self, transactional_id: str) -> None:
+        for held in [held for held in self._held if held[0] == transactional_id]:
+            self._act_on(held)
+
+    def _act_on(self, held: tuple[str | None, Callable[[], None]]) -> None:
+        if held in self._held:
+            self._held.remove(held)
+            held[1]()
 
     def fault_for(self, request: str, process: Process | None) -> Fault | None:
         """The fault that this request meets, if its turn has come."""
@@ -168,6 +186,8 @@ class Connection:
     def _serve(self, request: Any, answer: "asyncio.Future[Any]") -> None:
         network, process = self._network, self.process
         kind = type(request).__name__.partition("Request")[0]
+        if kind == "InitProducerId":
+            network.release(request.transactional_id)
         fault = network.fault_for(kind, process)
         effect = fault.effect if fault else ""
         if effect == "lost":
@@ -177,7 +197,9 @@ class Connection:
             network.strike(process, effect)
         if effect == "kill_late" and process is not None:
             network.strike(process, "kill")
-        if effect in ("slow", "kill_late"):
+            network.hold(request, fault, lambda: self._handle(request, answer, ""))
+            return
+        if effect == "slow":
             assert fault is not None
             self._loop.call_later(fault.amount, self._handle, request, answer, "", context=OUTSIDE)
             return
