@@ -5,8 +5,8 @@ does not answer would keep a worker that has drained, or that can't go on, from 
 """
 
 import faulthandler
-import os
 import threading
+from os import _exit as exit_at_once
 
 LAST_SECONDS = 5.0
 """From the end of a worker's work to the end of its process."""
@@ -22,4 +22,4 @@ def end_within(seconds: float, code: int) -> None:
 def _end(code: int) -> None:
     """Say where each thread is, and end."""
     faulthandler.dump_traceback()
-    os._exit(code)
+    exit_at_once(code)
