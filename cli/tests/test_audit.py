@@ -13,6 +13,7 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from aiokafka.structs import TopicPartition
 
 from odradek_cli.auditing import audit_runs
+from odradek_cli.deployment import find_deployment
 from odradek_cli.errors import Exit
 from odradek_runtime.blobs import open_blob_store
 from odradek_runtime.partitioning import partition_of
@@ -164,8 +165,7 @@ def test_an_unknown_run_is_said_to_be_unknown(world: Any, odradek: Any) -> None:
     assert odradek("audit", "x", "--all").exit_code == Exit.USAGE
 
 
-async def test_all_runs_are_audited_in_one_pass(kafka: str, world: Any, tmp_path: Path) -> None:
+async def test_all_runs_are_audited_in_one_pass(world: Any) -> None:
     await _write(world, played(), True)
-    store = (tmp_path / "blobs").as_uri()
-    (report,) = await audit_runs(kafka, world.prefix, None, store)
+    (report,) = await audit_runs(find_deployment(), None)
     assert (report.run_id, report.refuted) == (RUN, False)

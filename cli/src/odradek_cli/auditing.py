@@ -1,5 +1,6 @@
 """Auditing runs of a deployment: their records, as a `read_committed` reader sees them, fed to the audit's fold."""
 
+import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -37,28 +38,40 @@ TOPICS = (
     DEAD_LETTERS,
 )
 """All that tells of a run's rollouts. Rewards first: their causes are then sure to be in what is read of the others."""
+AUDIT_SECONDS = 3600.0
+"""How long an audit may take, unless you say otherwise."""
 
 
-async def audit(bootstrap: str, prefix: str, run_id: str, blob_store: str) -> AuditReport:
+async def audit(
+    bootstrap: str, prefix: str, run_id: str, blob_store: str, within: float = AUDIT_SECONDS
+) -> AuditReport:
     """Audit one run up to the log's present end. `blob_store` is the URI of the deployment's.
 
     Raises:
-        CliError: there is no such run, or Kafka does not answer.
+        CliError: there is no such run, Kafka does not answer, or it took longer than `within` seconds.
     """
-    (report,) = await audit_runs(bootstrap, prefix, [run_id], blob_store)
+    (report,) = await audit_runs(Deployment(bootstrap, prefix, 0, blob_store), [run_id], within)
     return report
 
 
 async def audit_runs(
-    bootstrap: str, prefix: str, run_ids: Sequence[str] | None, blob_store: str
+    deployment: Deployment, run_ids: Sequence[str] | None, within: float = AUDIT_SECONDS
 ) -> list[AuditReport]:
-    """Audit several runs in one pass over the log; None: all that there are."""
-    async with open_log(Deployment(bootstrap, prefix, 0, blob_store)) as log:
-        return await audit_log(log, run_ids)
+    """Audit several runs in one pass over the log; None: all that there are.
+
+    Raises:
+        CliError: as `audit`.
+    """
+    try:
+        async with asyncio.timeout(within), open_log(deployment) as log:
+            return await audit_log(log, run_ids)
+    except TimeoutError as error:
+        what = f"auditing took longer than {within:g} s"
+        raise CliError(what, Exit.NO_STACK, "raise --timeout") from error
 
 
 async def audit_log(log: Log, run_ids: Sequence[str] | None) -> list[AuditReport]:
-    """The same for an open deployment.
+    """The same for an open deployment, without a deadline.
 
     Raises:
         CliError: one of the runs is not there.

@@ -70,7 +70,7 @@ def unplanned() -> Damage:
     record = QUIET.first("RolloutRequested")
     stranger = altered(record, lambda body: body.update(id="run/99/0", rollout_id="run/99/0"))
     stranger = QUIET.again(stranger, id="run/99/0", rollout_id="run/99/0")
-    return Damage(QUIET.late(stranger), Place("runs", 0, 1))
+    return Damage(QUIET.late(stranger), stranger)
 
 
 def unjournalled() -> Damage:

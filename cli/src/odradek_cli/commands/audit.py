@@ -7,15 +7,13 @@ import typer
 
 from odradek.audit import AuditReport
 from odradek_cli.audit_view import report_view
-from odradek_cli.auditing import audit_log
+from odradek_cli.auditing import AUDIT_SECONDS, audit_runs
 from odradek_cli.commands.options import Json
 from odradek_cli.deployment import Deployment, find_deployment
-from odradek_cli.errors import CliError, Exit
+from odradek_cli.errors import Exit
 from odradek_cli.kafka import open_log
 from odradek_cli.output import out, print_json
 from odradek_cli.runs import load_run
-
-AUDIT_SECONDS = 3600.0
 
 
 def register(app: typer.Typer) -> None:
@@ -50,15 +48,14 @@ def audit(
 
 
 async def _audit(deployment: Deployment, run_id: str | None, every: bool, within: float) -> list[AuditReport]:
-    try:
-        async with asyncio.timeout(within), open_log(deployment) as log:
-            if every:
-                return await audit_log(log, None)
-            chosen = run_id or (await load_run(log, None)).id
-            return await audit_log(log, [chosen])
-    except TimeoutError as error:
-        what = f"reading the log took longer than {within:g} s"
-        raise CliError(what, Exit.NO_STACK, "raise --timeout") from error
+    if every:
+        return await audit_runs(deployment, None, within)
+    return await audit_runs(deployment, [run_id or await _last_run(deployment)], within)
+
+
+async def _last_run(deployment: Deployment) -> str:
+    async with open_log(deployment) as log:
+        return (await load_run(log, None)).id
 
 
 def _exit_code(reports: list[AuditReport]) -> Exit:

@@ -6,7 +6,6 @@ from odradek.audit.facts import Entry, Rollout, Usage
 from odradek.audit.findings import Invariant, Violation, violation
 from odradek.audit.records import Place
 
-ENDS_ATTEMPT = frozenset({"ModelCallFailed", "ToolCallFailed", "SessionFailed"})
 ENDS_ROLLOUT = frozenset({"RunCancelled", "RolloutFaulted"})
 STEPS = {"ModelCallCompleted": "model", "ToolCallCompleted": "tool"}
 ROLLOUT_TIMER = "rollout"

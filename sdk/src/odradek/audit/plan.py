@@ -54,10 +54,6 @@ class Plan:
         """Numbers below `admitted` of which nothing was seen."""
         return (index for index in range(admitted) if not self.has(index, ASKED | WHOLE))
 
-    def beyond(self, admitted: int) -> Iterator[int]:
-        """Numbers that were seen and are not below `admitted`."""
-        return (index for index in range(admitted, len(self._seen)) if self._seen[index])
-
 
 def _reach(table: bytearray, index: int) -> None:
     if index >= len(table):

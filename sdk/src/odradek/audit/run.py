@@ -79,7 +79,7 @@ class RunAudit:
         if self._last is not None:
             self._findings.add(self._letters.unreported())
         self._findings.checked[Invariant.READABLE] += len(self._letters.unread)
-        self._letters.unread.clear()
+        self._letters = Letters()
 
     def report(self, seconds: float = 0.0) -> AuditReport:
         """All partitions were taken."""
@@ -126,7 +126,7 @@ class RunAudit:
         self._open[rollout.id] = rollout
         if record.type == "RewardAssigned":
             self._tally.add(body)
-        if rollout.scores and not rollout.suspect and is_whole(rollout, self._view):
+        if rollout.scores and not rollout.suspect and is_whole(self._letters.without(rollout), self._view):
             self._close(rollout)
 
     def _begin(self, record: LogRecord) -> Rollout | None:
@@ -137,6 +137,8 @@ class RunAudit:
         elif self._plan.has(index, WHOLE):
             self._extra(record)
         else:
+            if self._last is not None and index >= self._last.admitted:
+                self._extras.append((_unplanned(record, f"{self._last.admitted} rollouts"), ""))
             return Rollout(record.rollout_id, index)
         return None
 
@@ -191,9 +193,13 @@ class RunAudit:
         self._extras.append((replace(found, rollout_id=record.rollout_id), subject_of(record.id)))
 
     def _is_extra(self, found: Violation, answered: str) -> bool:
-        """Not so what counts as never written, and the answer to a request that does."""
-        unreadable = answered and any(asked in self._letters.ids for asked in asked_by(answered))
-        return not unreadable and found.places[0] not in self._letters
+        """Not so what counts as never written, and a result next to which another request or result does."""
+        letters = self._letters
+        spoiled = answered and (
+            any(asked in letters.ids for asked in asked_by(answered))
+            or any(subject_of(record_id) == answered for record_id in letters.ids)
+        )
+        return not spoiled and found.places[0] not in letters
 
     def _rescored(self, record: LogRecord, scoring: str) -> None:
         self._findings.checked[Invariant.REWARD] += 1
@@ -233,20 +239,13 @@ class RunAudit:
                     rollout_id=self._plan.id_of(index),
                 )
             )
-        for index in self._plan.beyond(last.admitted):
-            what = "the rollout was played, and was not planned"
-            found.append(
-                replace(
-                    violation(Invariant.PLAN, what, [place], f"{last.admitted} rollouts"),
-                    rollout_id=self._plan.id_of(index),
-                )
-            )
         return found
 
 
-def _unplanned(record: LogRecord) -> Violation:
-    what = f"{record.type} is about {record.rollout_id!r}, which no plan of this run has"
-    return replace(violation(Invariant.PLAN, what, [record.place]), rollout_id=record.rollout_id)
+def _unplanned(record: LogRecord, planned: str | None = None) -> Violation:
+    what = f"{record.type} is about {record.rollout_id!r}, which the plan of this run does not have"
+    found = violation(Invariant.PLAN, what, [record.place], planned, planned and record.rollout_id)
+    return replace(found, rollout_id=record.rollout_id)
 
 
 _INVARIANT_OF = {
