@@ -279,19 +279,6 @@ def not_in_order(patch: Patch) -> None:
     patch(ConcurrentOwner, "_start", unordered)
 
 
-@mutation("a record may be delivered twice to an owner", "journal", "loose")
-def deliveries_repeat(patch: Patch) -> None:
-    def forget(original: Any) -> Any:
-        def deliver(self: Any, topic: str, records: Any) -> None:
-            self._next[topic] = 0
-            original(self, topic, records)
-
-        return deliver
-
-    patch(StatefulOwner, "deliver", forget(StatefulOwner.deliver))
-    patch(ConcurrentOwner, "deliver", forget(ConcurrentOwner.deliver))
-
-
 @mutation("events of control are not told to later owners", "journal", "loose")
 def control_forgotten(patch: Patch) -> None:
     def control(self: Worker, event: Any) -> None:
