@@ -32,6 +32,10 @@ STOP_SECONDS = 5.0
 """Deadline of taking leave of a broker that may not answer."""
 
 
+TURN_RECORDS = 64
+"""Records encoded in one turn of the event loop."""
+
+
 class Committer:
     """Commits the cycles of one partition number.
 
@@ -125,8 +129,10 @@ class Committer:
         return batches
 
     async def _encode(self, outputs: Sequence[Output | Tombstone]) -> list[tuple[TopicPartition, Encoded]]:
-        encoded = []
+        encoded: list[tuple[TopicPartition, Encoded]] = []
         for output in _newest(outputs):
+            if len(encoded) % TURN_RECORDS == TURN_RECORDS - 1:
+                await asyncio.sleep(0)
             target = TopicPartition(self._names.topic(output.topic), self._target(output))
             if isinstance(output, Tombstone):
                 encoded.append((target, tombstone(output.key)))

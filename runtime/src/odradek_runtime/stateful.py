@@ -22,6 +22,9 @@ INBOX_RECORDS = 4000
 IDLE_SECONDS = 1.0
 """How long an input must be quiet before the position past the markers is committed."""
 
+TURN_RECORDS = 32
+"""Records taken in one turn of the event loop: heartbeats and the other partitions get theirs in between."""
+
 log = get_logger(__name__)
 
 
@@ -142,6 +145,8 @@ class StatefulOwner:
                 outputs.extend(await self._accept(topic, raw))
                 self._taken[topic] = raw.offset + 1
                 taken += 1
+                if taken % TURN_RECORDS == 0:
+                    await asyncio.sleep(0)
             if taken > before:
                 self._metrics.records_in.labels(topic).inc(taken - before)
         return taken
