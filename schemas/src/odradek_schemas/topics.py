@@ -115,7 +115,7 @@ MODEL_CALLS = Topic(
     (e.ModelCallRequested,),
     "rollout id",
     Kept.DAYS,
-    (AGENT, VERIFIER),
+    (AGENT,),
     (GATEWAY,),
     "Questions for models.",
 )
@@ -125,7 +125,7 @@ MODEL_RESULTS = Topic(
     "rollout id",
     Kept.DAYS,
     (GATEWAY,),
-    (AGENT, VERIFIER),
+    (AGENT,),
     "The models' answers.",
 )
 TOOL_ACTIONS = Topic(
