@@ -220,7 +220,7 @@ def _blow(machine: Fuzz, chance: random.Random) -> None:
         if effect == "refused":  # no client tries this again: the cycle must fail
             request, effect = "Produce", "error"
         if effect == "kill_late":
-            request = chance.choice(("EndTxn", "EndTxn", "Produce"))
+            request = chance.choice(("EndTxn", "EndTxn", "InitProducerId", "Produce"))
         amounts = {"slow": _SLOW, "kill_late": (9.0,), "error": (10,)}.get(effect, (0,))
         machine.arm(Fault(request, chance.randint(1, 3), effect, chance.choice(amounts)))
     elif what == "lose":

@@ -41,6 +41,7 @@ class Network:
         self.draw = draw
         self.broker = broker
         self.state = "up"
+        self.lives = 1
         self.faults: list[Fault] = []
         self.struck: list[Fault] = []
         self.strike: Callable[[Process, str], None] = lambda process, effect: None
@@ -67,6 +68,8 @@ class Network:
     def crash(self) -> None:
         """The broker is killed: every connection breaks."""
         self.state = "down"
+        self.lives += 1
+        self._held.clear()
         connections, self._connections = self._connections, []
         for connection in connections:
             connection.break_off()
@@ -96,7 +99,8 @@ class Network:
 
     def hold(self, request: Any, fault: Fault | None, act: Callable[[], None]) -> None:
         """Act on what a killed process had sent: after a while, or just before its successor fences it."""
-        held = (getattr(request, "transactional_id", None), act)
+        late_fence = hasattr(request, "transaction_timeout_ms")  # worst when it hits an owner that is well
+        held = (None if late_fence else getattr(request, "transactional_id", None), act)
         self._held.append(held)
         wait = fault.amount if fault else 0.0
         self.loop.call_later(wait, self._act_on, held, context=OUTSIDE)
@@ -201,7 +205,13 @@ class Connection:
             return
         if effect == "slow":
             assert fault is not None
-            self._loop.call_later(fault.amount, self._handle, request, answer, "", context=OUTSIDE)
+            life = network.lives  # what a broker was busy with ends with it
+
+            def at_last() -> None:
+                if network.lives == life:
+                    self._handle(request, answer, "")
+
+            self._loop.call_later(fault.amount, at_last, context=OUTSIDE)
             return
         if effect == "error":
             assert fault is not None

@@ -12,12 +12,12 @@ from hypothesis.stateful import run_state_machine_as_test
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 """Of each kind of processor; 0: the fixed selection."""
-STORMS = EXAMPLES // 2 or 12
+STORMS = EXAMPLES // 2 or 10
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
 
 KINDS = pytest.mark.parametrize("kind", ["journal", "table", "loose", "ordered"])
 CHOICE = settings(
-    max_examples=EXAMPLES or 30,
+    max_examples=EXAMPLES or 28,
     derandomize=not EXAMPLES,
     phases=tuple(Phase) if EXAMPLES else (Phase.generate,),
     stateful_step_count=25,
