@@ -62,7 +62,7 @@ def _summary(results: Sequence[Result]) -> str:
     commits = sorted({result.commit for result in results})
     loads = [result.load for result in results] or [0.0]
     return (
-        f"{well} of {len(results)} scenarios ended as they must; seed {_all(r.seed for r in results)}, "
+        f"{len(results)} of {len(SCENARIOS)} scenarios have been played, and {well} ended as they must; seed {_all(r.seed for r in results)}, "
         f"commit {', '.join(commits)}. The machine's load meanwhile was {min(loads):.1f} to {max(loads):.1f} on 2 cores."
     )
 
