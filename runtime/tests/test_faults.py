@@ -18,7 +18,11 @@ for number in range(3):
 
 def run(folder: Path) -> tuple[int, str]:
     ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env={VARIABLE: str(folder)}, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", PROGRAM],
+        env={VARIABLE: str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     return ended.returncode, ended.stdout
 
