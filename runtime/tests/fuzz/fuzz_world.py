@@ -333,6 +333,8 @@ class World:
 
     def _strike(self, process: Process, effect: str) -> None:
         assert isinstance(process, Member)
+        if not process.alive:
+            return
         if effect == "kill":
             self.kill(process)
         else:
