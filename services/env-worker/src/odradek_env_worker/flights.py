@@ -2,17 +2,19 @@
 
 Tools run in the worker's own process, and some end it: a crash in native code, `os._exit`, memory that runs out. The
 log can't tell which action it was, for nothing was committed. So each action is noted in a file when it begins and
-when it ends: a write into the kernel's memory, which survives the process. One that was at work at two deaths runs
+when it ends: in pages shared with the kernel, which survive the process. One that was at work at two deaths runs
 with no other such beside it; at three, it did it.
 
 The file is a hint and not the truth: without it, an action that ends its worker is begun again until its time is up.
 """
 
 import asyncio
+import os
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from fcntl import LOCK_EX, LOCK_NB, flock
 from io import FileIO
+from mmap import mmap
 from pathlib import Path
 from zlib import crc32
 
@@ -25,7 +27,8 @@ ALONE_AFTER = 2
 MOST_DEATHS = 3
 """Deaths after which it is not begun again."""
 MOST_SUSPECTS = 4096
-REWRITE_BYTES = 1 << 20
+FILE_BYTES = 2 << 20
+"""The file's size, from the start: a page that the disk could not hold would end the process when it is written."""
 
 log = structlog.get_logger()
 
@@ -38,6 +41,7 @@ class Flights:
         self._at_work: set[str] = set()
         self._turn = asyncio.Lock()
         self._file = None if path is None else _open_alone(path)
+        self._pages = None if self._file is None else _pages(self._file)
         self._written = 0
         if self._file is not None:
             self._deaths = _read(self._file)
@@ -70,27 +74,24 @@ class Flights:
         self._at_work.discard(flight)
         self._deaths.pop(flight, None)
         self._write(f"- {flight}\n")
-        if self._written > REWRITE_BYTES:
-            self._rewrite()
 
     def _rewrite(self) -> None:
-        """Only what still counts."""
-        if self._file is not None:
-            self._file.truncate(0)
-        self._written = 0
+        """Only what still counts, and no more than half of what there is room for: the oldest deaths go first."""
         deaths = "".join(f"{deaths} {flight}\n" for flight, deaths in self._deaths.items())
-        self._write(deaths + "".join(f"+ {flight}\n" for flight in self._at_work))
+        notes = (deaths + "".join(f"+ {flight}\n" for flight in self._at_work)).encode()[-FILE_BYTES // 2 :]
+        if self._pages is not None:
+            self._pages[:] = notes.ljust(FILE_BYTES, b"\0")
+            self._written = len(notes)
 
-    def _write(self, lines: str) -> None:
-        """Work goes on without the hint: what the disk can't hold must not fail a tool."""
-        if self._file is None:
+    def _write(self, line: str) -> None:
+        if self._pages is None:
             return
-        try:
-            self._written += self._file.write(lines.encode())
-        except OSError as error:
-            log.warning("actions are not noted any more", file=self._file.name, reason=str(error))
-            self._file.close()
-            self._file = None
+        note = line.encode()
+        if self._written + len(note) > FILE_BYTES:
+            self._rewrite()
+        end = self._written + len(note)
+        self._pages[self._written : end] = note
+        self._written = end
 
 
 def flight_of(action: SessionRequested | ToolCallRequested | SessionCloseRequested) -> str:
@@ -114,12 +115,22 @@ def _open_alone(path: Path) -> FileIO | None:
     return file
 
 
+def _pages(file: FileIO) -> mmap | None:
+    """The file's pages. Work goes on without the hint: what the disk can't hold must not fail a tool."""
+    try:
+        os.posix_fallocate(file.fileno(), 0, FILE_BYTES)
+        return mmap(file.fileno(), FILE_BYTES)
+    except OSError as error:
+        log.warning("actions are not noted", file=file.name, reason=str(error))
+        return None
+
+
 def _read(file: FileIO) -> dict[str, int]:
     """The deaths of each flight, the last one counted in: what was at work is what has no end."""
     deaths: dict[str, int] = {}
     at_work: dict[str, None] = {}
     file.seek(0)
-    for line in file.read().decode(errors="replace").splitlines():
+    for line in file.read().rstrip(b"\0").decode(errors="replace").splitlines():
         mark, _, flight = line.partition(" ")
         if mark == "+":
             at_work[flight] = None
