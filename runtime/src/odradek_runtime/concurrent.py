@@ -19,8 +19,8 @@ from odradek_schemas.codec import RecordError
 from odradek_schemas.events import Event
 
 IDLE_SECONDS = 1.0
-MOST_BEGUN = 16
-"""Records that are begun in one turn of the event loop. Were thousands begun at once, as after a restart, so would each
+MOST_BEGUN = 64
+"""Records of a partition that are begun in one turn of the event loop. Were thousands begun at once, as after a restart, so would each
 of their further steps come all at once: turns of seconds, in which no heartbeat is sent."""
 
 log = get_logger(__name__)
