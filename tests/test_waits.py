@@ -45,6 +45,7 @@ PACES = {
     "odradek_runtime.tuning.TRANSACTION_BACKOFF_SECONDS",
     "odradek_runtime.twins.WITHIN_SECONDS",
     "odradek_runtime.worker.FAILURE_SECONDS",
+    "odradek_runtime.worker.LEAST_PAUSE_SECONDS",
     "odradek_runtime.worker.LOOK_SECONDS",
     "odradek_runtime.worker.RETRY_SECONDS",
     "odradek_task_producer.loading.FIRST_BACKOFF_SECONDS",

@@ -35,6 +35,9 @@ MOST_FAILURES = 10
 """Failed commits of one number, or fencings, within FAILURE_SECONDS: beyond it a person must look."""
 FAILURE_SECONDS = 600.0
 RETRY_SECONDS = 0.5
+LEAST_PAUSE_SECONDS = 0.05
+"""Before a partition is acquired after a failed commit; doubled with each one lately."""
+MOST_PAUSE_SECONDS = 15.0
 LOOK_SECONDS = 1.0
 """How old the end of a paused input may be in the backlog."""
 
@@ -147,14 +150,15 @@ class Worker:
         if owner is not None:
             owner.deliver(topic, records)
 
-    def _acquire(self, number: int) -> None:
+    def _acquire(self, number: int, pause_seconds: float = 0.0) -> None:
         if number not in self._acquiring:
-            task = asyncio.ensure_future(self._acquire_until_owned(number))
+            task = asyncio.ensure_future(self._acquire_until_owned(number, pause_seconds))
             self._acquiring[number] = task
             task.add_done_callback(lambda done: self._acquired(number, done))
 
-    async def _acquire_until_owned(self, number: int) -> None:
+    async def _acquire_until_owned(self, number: int, pause_seconds: float) -> None:
         """Acquire `number`; a broker that is away for a while is waited for, up to the deadline."""
+        await asyncio.sleep(pause_seconds)
         deadline = time.monotonic() + self._settings.acquire_timeout_seconds
         while number in (self._assigned or ()):
             generation = self._membership.generation
@@ -229,13 +233,13 @@ class Worker:
 
     def _acquire_again(self, number: int, error: CommitFailedError) -> None:
         """Acquire after a failed commit, unless that has become a habit."""
-        failures = self._failures.setdefault(number, RecentTimes(FAILURE_SECONDS))
-        if failures.add() > MOST_FAILURES:
+        failures = self._failures.setdefault(number, RecentTimes(FAILURE_SECONDS)).add()
+        if failures > MOST_FAILURES:
             self._fail(
                 WorkerError(f"partition {number}: {MOST_FAILURES} commits failed in a row, the last: {error}")
             )
         elif number in (self._assigned or ()):
-            self._acquire(number)
+            self._acquire(number, failure_pause(failures))
 
     def _dismiss(self, number: int) -> None:
         """Close an owner: whatever it has not committed is left to the next one."""
@@ -301,6 +305,11 @@ class Worker:
 
     def _new_membership(self) -> Membership:
         return Membership(self._processor.name, self._processor.inputs, self._names, self._settings)
+
+
+def failure_pause(failures: int) -> float:
+    """Seconds before the next try: a full disk or a bad broker is not better at once, and ten tries last 40 s."""
+    return min(MOST_PAUSE_SECONDS, LEAST_PAUSE_SECONDS * 2.0 ** (failures - 1))
 
 
 async def _cancel_and_close(task: "asyncio.Task[None]", owner: Owner) -> None:
