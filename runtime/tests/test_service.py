@@ -5,6 +5,8 @@ import signal
 import socket
 import urllib.error
 import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from runtime_lab import CALLS, Echo, Lab, Program, Tally, call, until, until_async
@@ -18,6 +20,28 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@asynccontextmanager
+async def relay(port: int, target: str) -> AsyncIterator[None]:
+    """A broker's address that is there from now on."""
+    host, _, number = target.partition(":")
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while chunk := await reader.read(65536):
+                writer.write(chunk)
+        writer.close()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        onward, back = await asyncio.open_connection(host, int(number))
+        await asyncio.gather(pump(reader, back), pump(onward, writer))
+
+    server = await asyncio.start_server(connected, "127.0.0.1", port)
+    try:
+        yield
+    finally:
+        server.close()
 
 
 async def get(port: int, path: str) -> tuple[int, str]:
@@ -92,7 +116,9 @@ async def test_says_what_is_wrong_in_one_line_and_ends(lab: Lab) -> None:
     """Caught: a traceback for what a person must put right; a start that waits for ever."""
     nobody = f"127.0.0.1:{free_port()}"
     wrong = {
-        "is it running": lab.start_program("echo", "service", bootstrap_servers=nobody),
+        "is it running": lab.start_program(
+            "echo", "service", bootstrap_servers=nobody, broker_timeout_seconds=1
+        ),
         "never changed: set ODRADEK_PARTITIONS": lab.start_program("echo", "service", partitions=3),
         "odradek topics apply": lab.start_program("echo", "service", topic_prefix="nobody."),
         "expected file:///": lab.start_program("echo", "service", blob_store="ftp://x"),
@@ -102,6 +128,19 @@ async def test_says_what_is_wrong_in_one_line_and_ends(lab: Lab) -> None:
         (line,) = program.events("service ended")
         assert words in line["error"]
         assert "Traceback" not in program.log.read_text()
+
+
+async def test_a_worker_that_starts_waits_for_a_broker_that_is_away(lab: Lab) -> None:
+    """Caught: workers that end while a broker restarts, until nobody starts them any more."""
+    port, http = free_port(), free_port()
+    program = lab.start_program(
+        "echo", "service", bootstrap_servers=f"127.0.0.1:{port}", http_port=http, broker_timeout_seconds=30
+    )
+    await until(lambda: bool(program.events("waiting for the broker")))
+    async with relay(port, lab.bootstrap):
+        await answers(program, http, "/readyz")
+        await lab.send(CALLS, [call(0)])
+        await lab.answered(1)
 
 
 async def test_a_port_that_is_taken_ends_the_service_and_is_named(lab: Lab) -> None:

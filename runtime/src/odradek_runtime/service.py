@@ -9,6 +9,7 @@ import contextlib
 import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,12 +32,14 @@ from odradek_runtime.loop_delay import watch_loop_delay
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
 from odradek_runtime.settings import WorkerSettings
-from odradek_runtime.topics import TopicError, check_topics
+from odradek_runtime.topics import BrokerAwayError, TopicError, check_topics
 from odradek_runtime.tuning import tune_aiokafka, tune_garbage_collector
 from odradek_runtime.worker import Worker
 
 HTTP_SECONDS = 3
 """How long a request that is being answered holds up the end."""
+
+BROKER_RETRY_SECONDS = 0.5
 
 log = get_logger(__name__)
 
@@ -76,7 +79,7 @@ async def serve(processor: Processor, settings: WorkerSettings) -> None:
         TopicError, WorkerError, BadBlobStoreUri, KafkaError: as `run_service` tells.
     """
     names = Names(settings.topic_prefix)
-    await check_topics(settings.bootstrap_servers, settings.topic_prefix, settings.partitions)
+    await _check_topics(settings)
     blobs = open_blob_store(settings.blob_store)
     metrics = Metrics()
     ProcessCollector(registry=metrics.registry)
@@ -91,6 +94,19 @@ async def serve(processor: Processor, settings: WorkerSettings) -> None:
         await _run(worker, server)
     finally:
         watch.cancel()
+
+
+async def _check_topics(settings: WorkerSettings) -> None:
+    """A broker that is away comes back: a worker that ended at once would use up its restarts meanwhile."""
+    deadline = time.monotonic() + settings.broker_timeout_seconds
+    while True:
+        try:
+            return await check_topics(settings.bootstrap_servers, settings.topic_prefix, settings.partitions)
+        except BrokerAwayError as error:
+            if time.monotonic() >= deadline:
+                raise
+            log.warning("waiting for the broker", reason=str(error))
+            await asyncio.sleep(BROKER_RETRY_SECONDS)
 
 
 async def _run(worker: Worker, server: "Server") -> None:

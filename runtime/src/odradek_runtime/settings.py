@@ -23,6 +23,9 @@ class WorkerSettings(BaseSettings):
     http_port: int = Field(
         default=0, ge=0, description="/healthz, /readyz, /metrics; 0: a free one, which the log tells."
     )
+    broker_timeout_seconds: float = Field(
+        default=60.0, ge=0, description="How long a worker that starts waits for a broker that is away."
+    )
     session_timeout_seconds: float = Field(
         default=6.0, gt=0, description="Silence after which a worker is dead."
     )

@@ -27,6 +27,10 @@ class TopicError(Exception):
     """The topics are not as they must be, or Kafka can't be asked; the message says what to do."""
 
 
+class BrokerAwayError(TopicError):
+    """Kafka can't be reached, or does not answer."""
+
+
 @dataclass(frozen=True)
 class Difference:
     """One thing about a topic that is not as declared. `what`: `topic`, `partitions`, or the setting's name."""
@@ -86,7 +90,7 @@ async def diff_topics(
     """Compare the broker's topics with the declared ones. `prefix` is put before each name as it is.
 
     Raises:
-        TopicError: Kafka can't be reached or does not answer in time.
+        BrokerAwayError: Kafka can't be reached or does not answer in time.
     """
     async with _admin(bootstrap, timeout_seconds) as admin:
         return await _differences(admin, prefix, partitions, topics)
@@ -128,6 +132,7 @@ async def check_topics(
 
     Raises:
         TopicError: they are not; names each difference and the command that puts it right.
+        BrokerAwayError: Kafka can't be reached or does not answer in time.
     """
     differences = await diff_topics(bootstrap, prefix, partitions, topics, timeout_seconds)
     _refuse_repartitioning(differences)
@@ -155,9 +160,11 @@ async def _admin(bootstrap: str, timeout_seconds: float) -> AsyncIterator[AIOKaf
             await admin.start()
             yield admin
     except TimeoutError as error:
-        raise TopicError(f"Kafka at {bootstrap} did not answer within {timeout_seconds:g} s") from error
+        raise BrokerAwayError(f"Kafka at {bootstrap} did not answer within {timeout_seconds:g} s") from error
     except KafkaError as error:
-        raise TopicError(f"Kafka at {bootstrap}: {error}; is it running, and the address right?") from error
+        raise BrokerAwayError(
+            f"Kafka at {bootstrap}: {error}; is it running, and the address right?"
+        ) from error
     finally:
         await admin.close()
 
