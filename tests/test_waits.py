@@ -27,6 +27,7 @@ PACES = {
     "odradek_cli.attendance.LOOK_SECONDS",
     "odradek_cli.watching.PLAIN_EVERY_SECONDS",
     "odradek_cli.watching.SILENCE_SECONDS",
+    "odradek_cli.groups.AGAIN_SECONDS",
     "odradek_cli.standing.BEHIND_SECONDS",
     "odradek_local.health.ASK_EVERY_S",
     "odradek_local.ports.LOOK_EVERY_S",

@@ -28,7 +28,6 @@ from odradek_schemas.rollouts import Group, Limits, RolloutStatus
 
 pytestmark = pytest.mark.kafka
 
-NOW = datetime.now(UTC)
 PARTITIONS = 3
 
 
@@ -42,7 +41,7 @@ def asked(
     return RolloutRequested(
         id=rollout,
         **names(rollout),
-        time=NOW - timedelta(seconds=seconds_ago),
+        time=datetime.now(UTC) - timedelta(seconds=seconds_ago),
         environment="mcqa",
         harness="single_turn",
         model="m",
@@ -72,7 +71,7 @@ def waiting_for_a_model(rollout: str, **asking: Any) -> list[Event]:
         time=begun.time,
         model="m",
         messages=begun.messages,
-        deadline=NOW,
+        deadline=datetime.now(UTC),
     )
     return [journal(rollout, begun, call.id), call]
 

@@ -6,17 +6,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from aiokafka.errors import (
-    CoordinatorLoadInProgressError,
-    GroupCoordinatorNotAvailableError,
-    GroupLoadInProgressError,
-    KafkaError,
-    NotCoordinatorForGroupError,
-)
+from aiokafka.errors import KafkaError
 
 from odradek_cli import local
 from odradek_cli.deployment import Deployment
-from odradek_cli.groups import ASK_SECONDS, INPUTS, Groups, open_groups
+from odradek_cli.groups import ASK_SECONDS, INPUTS, STARTING, Groups, open_groups
 from odradek_cli.kafka import Log
 from odradek_runtime.positions import PositionError
 from odradek_schemas.topics import AGENT, ENV, GATEWAY, PRODUCER, VERIFIER, WORKERS
@@ -34,14 +28,6 @@ DOES = {
 
 _ALWAYS = (PRODUCER, AGENT)
 """Needed as long as a run goes on. The others may be scaled to none while nothing waits for them."""
-
-_STARTING = (
-    CoordinatorLoadInProgressError,
-    GroupCoordinatorNotAvailableError,
-    GroupLoadInProgressError,
-    NotCoordinatorForGroupError,
-)
-"""What a broker says of its groups for a moment after it has come up."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +89,7 @@ async def missing(log: Log) -> list[tuple[str, str]]:
     try:
         async with open_groups(deployment) as groups:
             return [(f"no {worker}", DOES[worker]) for worker in WORKERS if await _lacks(worker, groups, log)]
-    except _STARTING as error:
+    except STARTING as error:
         return [(f"Kafka at {deployment.bootstrap} is not ready", str(error))]
     except (KafkaError, OSError, TimeoutError) as error:
         why = "no answer" if isinstance(error, TimeoutError) else str(error) or type(error).__name__

@@ -1,14 +1,20 @@
 """What Kafka knows of the five kinds of worker: who is alive, what each owns, and how far each has read."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
-from aiokafka.errors import CoordinatorLoadInProgressError, for_code
+from aiokafka.errors import (
+    CoordinatorLoadInProgressError,
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    NotCoordinatorForGroupError,
+    for_code,
+)
 from aiokafka.structs import TopicPartition
 
 from odradek_cli.deployment import Deployment
@@ -33,6 +39,18 @@ from odradek_schemas.topics import (
 
 ASK_SECONDS = 3.0
 """Deadline of one question; a broker that is well answers in milliseconds."""
+
+AGAIN_SECONDS = 0.2
+
+STARTING = (
+    CoordinatorLoadInProgressError,
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    NotCoordinatorForGroupError,
+)
+"""What a broker says of its groups for a moment after it has come up."""
+
+_T = TypeVar("_T")
 
 INPUTS: dict[str, tuple[Topic, ...]] = {
     PRODUCER: (RUNS, RUN_PROGRESS, REWARDS),
@@ -69,12 +87,14 @@ class Groups:
         Raises:
             KafkaError, TimeoutError: no answer.
         """
-        async with asyncio.timeout(ASK_SECONDS):
-            # One group a question: aiokafka reads an answer about several wrongly.
-            (answer,) = await self._admin.describe_consumer_groups([self._names.group(worker)])
+        return await _patiently(lambda: self._members(self._names.group(worker)))
+
+    async def _members(self, group: str) -> tuple[Member, ...]:
+        # One group a question: aiokafka reads an answer about several wrongly.
+        (answer,) = await self._admin.describe_consumer_groups([group])
         ((code, _group, _state, _type, _protocol, members, *_),) = answer.groups
         if code:
-            raise for_code(code)(f"group {self._names.group(worker)}")
+            raise for_code(code)(f"group {group}")
         return tuple(_member(*member) for member in members)
 
     async def positions(self, worker: str, parts: Iterable[Part]) -> dict[Part, Position]:
@@ -85,17 +105,20 @@ class Groups:
             PositionError: a committed position is not ours.
         """
         asked = {TopicPartition(self._names.topic(topic), number): (topic, number) for topic, number in parts}
-        async with asyncio.timeout(ASK_SECONDS):
-            found = await self._admin.list_consumer_group_offsets(
-                self._names.group(worker), partitions=list(asked)
-            )
-        if not found.keys() >= asked.keys():
-            raise CoordinatorLoadInProgressError(f"group {self._names.group(worker)} has no answer yet")
+        found = await _patiently(lambda: self._commits(self._names.group(worker), list(asked)))
         return {
             asked[where]: parse_position(commit.offset, commit.metadata)
             for where, commit in found.items()
             if commit.offset >= 0
         }
+
+    async def _commits(self, group: str, asked: list[TopicPartition]) -> dict[TopicPartition, Any]:
+        found: dict[TopicPartition, Any] = await self._admin.list_consumer_group_offsets(
+            group, partitions=asked
+        )
+        if not found.keys() >= set(asked):
+            raise CoordinatorLoadInProgressError(f"group {group} has no answer yet")
+        return found
 
 
 @asynccontextmanager
@@ -114,6 +137,23 @@ async def open_groups(deployment: Deployment) -> AsyncIterator[Groups]:
         yield Groups(admin, deployment)
     finally:
         await admin.close()
+
+
+async def _patiently(ask: Callable[[], Awaitable[_T]]) -> _T:
+    """The answer, within ASK_SECONDS: a broker that has just come up has no coordinators yet."""
+    starting: BaseException | None = None
+    try:
+        async with asyncio.timeout(ASK_SECONDS):
+            while True:
+                try:
+                    return await ask()
+                except STARTING as error:
+                    starting = error
+                await asyncio.sleep(AGAIN_SECONDS)
+    except TimeoutError:
+        if starting is not None:
+            raise starting from None
+        raise
 
 
 def _member(_id: str, client: str, host: str, _metadata: bytes, assignment: bytes, *_: Any) -> Member:
