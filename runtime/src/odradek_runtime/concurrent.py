@@ -20,8 +20,8 @@ from odradek_schemas.events import Event
 
 IDLE_SECONDS = 1.0
 MOST_BEGUN = 64
-"""Records of a partition that are begun in one turn of the event loop. Were thousands begun at once, as after a restart, so would each
-of their further steps come all at once: turns of seconds, in which no heartbeat is sent."""
+"""Records of a partition that are begun in one turn of the event loop. Were thousands begun at once, as after a
+restart, each of their further steps would come all at once, too: turns of seconds, in which no heartbeat is sent."""
 
 log = get_logger(__name__)
 
