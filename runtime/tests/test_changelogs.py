@@ -13,7 +13,6 @@ from odradek_schemas.codec import RecordError
 from odradek_schemas.events import (
     Event,
     ModelCallRequested,
-    RecordCoordinates,
     RunCountRecorded,
     RunCounts,
     SessionRequested,
@@ -81,7 +80,7 @@ class CountFold(TallyFold):
         self.restored_from.append(offset)
         self.seen = ["?"] * event.counts.finished
 
-    def accept(self, event: Event, source: RecordCoordinates | None) -> Outputs:
+    def accept(self, event: Event, record: Record | None) -> Outputs:
         assert isinstance(event, ModelCallRequested)
         self.seen.append(event.id)
         count = RunCounts(finished=len(self.seen))

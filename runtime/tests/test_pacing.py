@@ -4,40 +4,66 @@ import asyncio
 from collections import Counter
 
 import pytest
-from runtime_lab import CALLS, Echo, EchoHandler, Lab, call, until
+from runtime_lab import CALLS, Echo, EchoHandler, Lab, Tally, call, until
 
 from odradek_runtime.concurrent import MOST_BEGUN
+from odradek_runtime.records import Outputs
+from odradek_runtime.stateful import TURN_RECORDS
 from odradek_schemas.events import ModelCallRequested
 
 pytestmark = pytest.mark.kafka
 
 
-class Turns(Echo):
+class Turns:
     """Counts what is begun in each turn of the event loop."""
 
-    turn = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def __init__(self) -> None:
+        self.turn = 0
         self.begun_in: Counter[int] = Counter()
-        asyncio.get_running_loop().call_soon(self.next_turn)
+        self._next()
 
-    def next_turn(self) -> None:
+    def begun(self) -> None:
+        self.begun_in[self.turn] += 1
+
+    def _next(self) -> None:
         self.turn += 1
-        asyncio.get_running_loop().call_soon(self.next_turn)
+        asyncio.get_running_loop().call_soon(self._next)
+
+
+class CountedEcho(Echo):
+    turns: Turns
 
     async def work(self, event: ModelCallRequested, handler: EchoHandler) -> None:
-        self.begun_in[self.turn] += 1
+        self.turns.begun()
         await super().work(event, handler)
+
+
+class CountedTally(Tally):
+    turns: Turns
+
+    def outputs(self, event: ModelCallRequested, number: int) -> Outputs:
+        self.turns.begun()
+        return super().outputs(event, number)
 
 
 async def test_few_records_are_begun_in_one_turn_and_all_in_the_end(lab: Lab) -> None:
     """Caught: hundreds that begin together, and then take each of their steps together; some that never begin."""
     await lab.send(CALLS, [call(n) for n in range(400)], partition=0)
-    echo = Turns(max_in_flight=800)
+    echo = CountedEcho(max_in_flight=800)
+    echo.turns = Turns()
     echo.gate.clear()
     lab.start(echo.processor())
     await until(lambda: echo.running == 400)
-    assert max(echo.begun_in.values()) <= MOST_BEGUN
+    assert max(echo.turns.begun_in.values()) <= MOST_BEGUN
     echo.gate.set()
     assert len(await lab.answered(400)) == 400
+
+
+async def test_a_fold_takes_few_records_in_one_turn(lab: Lab) -> None:
+    """Caught: a cycle of thousands of records in which no heartbeat is sent."""
+    await lab.send(CALLS, [call(n) for n in range(400)], partition=0)
+    tally = CountedTally()
+    tally.turns = Turns()
+    lab.start(tally.processor())
+    assert len(await lab.answered(400)) == 400
+    assert max(tally.turns.begun_in.values()) <= TURN_RECORDS

@@ -22,8 +22,8 @@ from runtime_lab import (
 from odradek_runtime import stalls, stateful
 from odradek_runtime.folds import Fold, FoldContext, StatefulProcessor
 from odradek_runtime.metrics import Metrics
-from odradek_runtime.records import Outputs
-from odradek_schemas.events import Event, ModelCallCompleted, RecordCoordinates
+from odradek_runtime.records import Outputs, Record
+from odradek_schemas.events import Event, ModelCallCompleted
 
 pytestmark = pytest.mark.kafka
 
@@ -31,12 +31,12 @@ pytestmark = pytest.mark.kafka
 class JoinFold(TallyFold):
     """Takes results only once the call that they answer has come."""
 
-    def accept(self, event: Event, source: RecordCoordinates | None) -> Outputs:
+    def accept(self, event: Event, record: Record | None) -> Outputs:
         if isinstance(event, ModelCallCompleted):
             assert event.call_id in self.seen
-            self.sources.append(source)
+            self.records.append(record)
             return []
-        return super().accept(event, source)
+        return super().accept(event, record)
 
     def wants(self, topic: str) -> bool:
         return topic == CALLS or bool(self.seen)
@@ -62,15 +62,15 @@ async def test_results_that_arrive_early_are_kept_even_through_a_restart(lab: La
     first = lab.start((join := Join()).processor())
     await lab.owning(first)
     await asyncio.sleep(1.5)  # fetched, and an idle commit may have been made
-    assert all(fold.sources == [] for fold in join.folds)
+    assert all(fold.records == [] for fold in join.folds)
     await first.stop()
     assert (await lab.committed("join", RESULTS))[0].offset <= 0
     second = lab.start((join := Join()).processor())
     await lab.owning(second)
     await lab.send(CALLS, [call(0)])
     (fold,) = [fold for fold in join.folds if fold.context.partition == 0]
-    await until(lambda: len(fold.sources) == 51)
-    assert [source.topic for source in fold.sources if source] == [CALLS, *[RESULTS] * 50]
+    await until(lambda: len(fold.records) == 51)
+    assert [record.topic for record in fold.records if record] == [CALLS, *[RESULTS] * 50]
 
     async def committed() -> bool:
         return (await lab.committed("join", RESULTS))[0].offset == 50

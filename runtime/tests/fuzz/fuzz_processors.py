@@ -13,7 +13,7 @@ from odradek_runtime.folds import FoldContext, StatefulProcessor
 from odradek_runtime.handlers import ConcurrentProcessor, HandlerContext
 from odradek_runtime.records import Output, Outputs, Record, Tombstone
 from odradek_schemas.codec import RecordError
-from odradek_schemas.events import Event, PolicyUpdated, RecordCoordinates
+from odradek_schemas.events import Event, PolicyUpdated
 from odradek_schemas.events.base import RolloutEvent
 from odradek_schemas.topics import BY_NAME, Kept, Topic
 
@@ -183,7 +183,7 @@ class StoryFold(Observed):
     def begin(self, position: int, now: datetime) -> None:
         self._position, self._now = position, now
 
-    def accept(self, event: Event, source: RecordCoordinates | None) -> Outputs:
+    def accept(self, event: Event, record: Record | None) -> Outputs:
         if isinstance(event, Job):
             story = self.stories.get(event.rollout_id)
             known = story is not None and event.id in story.jobs

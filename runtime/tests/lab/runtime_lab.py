@@ -180,7 +180,7 @@ class TallyFold:
         self.seen: list[str] = []
         self.restored_from: list[int] = []
         self.controls: list[Event] = []
-        self.sources: list[RecordCoordinates | None] = []
+        self.records: list[Record | None] = []
         self.closed = False
 
     def restore(self, event: Event, offset: int) -> None:
@@ -193,8 +193,8 @@ class TallyFold:
     def begin(self, position: int, now: datetime) -> None:
         pass
 
-    def accept(self, event: Event, source: RecordCoordinates | None) -> Outputs:
-        self.sources.append(source)
+    def accept(self, event: Event, record: Record | None) -> Outputs:
+        self.records.append(record)
         if not isinstance(event, ModelCallRequested):
             self.controls.append(event)
             return []
