@@ -4,6 +4,8 @@ import asyncio
 import os
 import resource
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -100,13 +102,8 @@ class FillDisk:
     after: Progress = SOMETIME
 
     async def strike(self, on: Field) -> None:
-        disk = disk_of(on, self.disk)
-        await self.after.reached(on)
-        await asyncio.to_thread(fill, disk)
-        try:
+        async with _filled(on, self.disk, self.after):
             await _pass(on, self.seconds)
-        finally:
-            await asyncio.to_thread(free, disk)
         on.hits.append(_mended(on, *KINDS))
 
 
@@ -119,15 +116,22 @@ class FillDiskForGood:
     after: Progress = SOMETIME
 
     async def strike(self, on: Field) -> None:
-        disk = disk_of(on, self.disk)
-        await self.after.reached(on)
-        await asyncio.to_thread(fill, disk)
-        try:
+        async with _filled(on, self.disk, self.after):
             await failing(on, self.says)
-        finally:
-            await asyncio.to_thread(free, disk)
         await restarted(on)
         on.hits.append(_mended(on, *KINDS))
+
+
+@asynccontextmanager
+async def _filled(on: Field, name: str, after: Progress) -> AsyncIterator[None]:
+    """A disk of the stack's that has no room left, from the moment `after` on."""
+    disk = disk_of(on, name)
+    await after.reached(on)
+    await asyncio.to_thread(fill, disk)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(free, disk)
 
 
 async def failing(on: Field, says: str, part: str | None = None) -> None:
