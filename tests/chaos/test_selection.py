@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.chaos import matrix
 from tests.chaos.arena import opened
@@ -41,12 +42,13 @@ def _quick(kind: str) -> list[Scenario]:
     return [scenario for scenario in named if not scenario.ruins and not scenario.ground.disks]
 
 
+def within(seconds: int, scenarios: list[Scenario]) -> list[ParameterSet]:
+    return [pytest.param(each, id=each.name, marks=pytest.mark.timeout(seconds)) for each in scenarios]
+
+
 @pytest.mark.kafka
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "scenario", [*struck(SEED), *in_a_bad_world(SEED)], ids=lambda scenario: scenario.name
-)
+@pytest.mark.parametrize("scenario", [*within(600, struck(SEED)), *within(300, in_a_bad_world(SEED))])
 async def test_a_run_ends_as_it_must(stack: RunningStack, scenario: Scenario, tmp_path: Path) -> None:
     async with opened(stack, tmp_path) as arena:
         result = await play(scenario, arena, SEED)
