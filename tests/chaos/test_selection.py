@@ -5,9 +5,9 @@ and of what models, users' code and foreign records do to a run, one of each.
 import os
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from tests.chaos import matrix
 from tests.chaos.arena import opened
@@ -42,7 +42,7 @@ def _quick(kind: str) -> list[Scenario]:
     return [scenario for scenario in named if not scenario.ruins and not scenario.ground.disks]
 
 
-def within(seconds: int, scenarios: list[Scenario]) -> list[ParameterSet]:
+def within(seconds: int, scenarios: list[Scenario]) -> list[Any]:
     return [pytest.param(each, id=each.name, marks=pytest.mark.timeout(seconds)) for each in scenarios]
 
 
