@@ -4,15 +4,20 @@ import asyncio
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from aiokafka.errors import ProducerFenced
-from aiokafka.structs import OffsetAndMetadata, TopicPartition
-from runtime_lab import CALLS, JOURNAL, RESULTS, Echo, Lab, Tally, call, until
+from aiokafka.structs import TopicPartition
+from runtime_lab import CALLS, JOURNAL, RESULTS, Echo, Lab, Tally, call, until, until_async
 
 from odradek_runtime.committer import Committer
 from odradek_runtime.errors import NotOwnedError, WorkerError
+from odradek_runtime.log_reader import log_bounds
+from odradek_runtime.names import Names
+from odradek_runtime.progress import LOOK_BACK, positions_record, read_positions
 from odradek_schemas.codec import encode
 from odradek_schemas.events import HarnessStuck
+from odradek_schemas.topics import positions_topic
 
 pytestmark = pytest.mark.kafka
 
@@ -31,13 +36,19 @@ async def write_in_transaction(lab: Lab, producer: Any, topic: str, number: int,
         await producer.commit_transaction()
 
 
+async def send_position(lab: Lab, producer: AIOKafkaProducer, offset: int) -> None:
+    """The position of a tally in partition 0, in the transaction that is open."""
+    record = positions_record("tally", 0, {CALLS: (offset, "r:0")})
+    topic = lab.prefix + positions_topic("tally")
+    await producer.send_and_wait(topic, record.value, record.key, 0, headers=list(record.headers))
+
+
 async def test_an_owner_that_is_late_can_not_commit_after_the_fence(lab: Lab) -> None:
     """Caught: reading commits before the producer is started (or with another transactional id)."""
     await lab.send(CALLS, [call(0), call(1)])
-    at = TopicPartition(lab.prefix + CALLS, 0)
     async with lab.transactional(lab.transactional_id("tally", 0), timeout_ms=600_000) as late:
         await write_in_transaction(lab, late, JOURNAL, 0, end=False)
-        await late.send_offsets_to_transaction({at: OffsetAndMetadata(1, "r:0")}, lab.prefix + "tally")
+        await send_position(lab, late, 1)
         tally = Tally()
         running = lab.start(tally.processor())
         await lab.owning(running)
@@ -53,14 +64,13 @@ async def test_the_end_and_the_commits_are_read_behind_the_fence(
 ) -> None:
     """Caught: taking the mark or the commits before the fence: the earlier owner's last cycle is missed, or done twice."""
     await lab.send(CALLS, [call(0), call(1)])
-    at = TopicPartition(lab.prefix + CALLS, 0)
     fence = Committer.fence
 
     async def commit_just_before_the_fence(worker: str, partition: int, *more: Any) -> Committer:
         if partition == 0:
             async with lab.transactional(lab.transactional_id("tally", 0)) as late:
                 await write_in_transaction(lab, late, JOURNAL, 0, end=False)
-                await late.send_offsets_to_transaction({at: OffsetAndMetadata(1, "r:0")}, lab.prefix + worker)
+                await send_position(lab, late, 1)
                 await late.commit_transaction()
         return await fence(worker, partition, *more)
 
@@ -162,30 +172,68 @@ async def test_restores_from_the_restore_point_that_the_last_commit_told(lab: La
     assert [fold.seen for fold in again.folds if fold.context.partition == 0] == [["call-1", "call-2"]]
 
 
-async def test_an_answer_without_offsets_is_not_taken_for_a_group_without_commits(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Caught: a coordinator that is loading answers with no partition at all; to begin anew would do everything twice."""
+async def test_a_group_that_was_forgotten_repeats_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Caught: starting from the group's offsets, which a broker may lose, or answer from before it has read them all."""
     first = lab.start(Echo().processor())
     await lab.owning(first)
     await lab.send(CALLS, [call(n) for n in range(5)])
     await lab.answered(5)
     await first.stop()
-    ask, refused = AIOKafkaAdminClient.list_consumer_group_offsets, []
-
-    async def loading(self: AIOKafkaAdminClient, group: str, **more: Any) -> Any:
-        if len(refused) < 3:
-            refused.append(group)
-            return {}
-        return await ask(self, group, **more)
-
-    monkeypatch.setattr(AIOKafkaAdminClient, "list_consumer_group_offsets", loading)
+    monkeypatch.setattr(Names, "group", lambda self, worker: f"{self.prefix}{worker}-forgotten")
     second = lab.start(Echo().processor())
     await lab.owning(second)
-    monkeypatch.undo()
     await lab.send(CALLS, [call(5)])
     await lab.answered(6)
     assert await lab.answers() == [f"call-{n}" for n in range(6)]
+
+
+async def test_the_newest_positions_are_found_behind_many_aborted_ones(lab: Lab) -> None:
+    """Caught: looking for them only near the end of the log."""
+    topic = lab.prefix + positions_topic("tally")
+    async with lab.transactional("writer" + lab.prefix) as writer:
+        await writer.begin_transaction()
+        await send_position(lab, writer, 7)
+        await writer.commit_transaction()
+        for _ in range(2 * LOOK_BACK):
+            await writer.begin_transaction()
+            await send_position(lab, writer, 9)
+            await writer.abort_transaction()
+    kept = TopicPartition(topic, 0)
+    bounds = await log_bounds(lab.bootstrap, [kept])
+    assert await read_positions(lab.bootstrap, kept, *bounds[kept]) == {CALLS: (7, "r:0")}
+
+
+async def test_what_is_no_record_of_positions_is_passed_over(lab: Lab) -> None:
+    """Caught: a worker that can't start, or starts anew, because somebody else wrote to its topic."""
+    first = lab.start(Echo().processor())
+    await lab.owning(first)
+    await lab.send(CALLS, [call(0)])
+    await lab.answered(1)
+    await first.stop()
+    for value in (b"{", None, b'{"worker": "echo"}'):
+        await lab.send_raw(positions_topic("echo"), b"stranger", value)
+    second = lab.start(Echo().processor())
+    await lab.owning(second)
+    await lab.send(CALLS, [call(1)])
+    await lab.answered(2)
+    assert await lab.answers() == ["call-0", "call-1"]
+
+
+async def test_the_group_is_told_how_far_its_numbers_are(lab: Lab) -> None:
+    """Caught: tools that read the group's offsets see nothing, or old ones after a clean stop."""
+    running = lab.start(Echo().processor())
+    await lab.owning(running)
+    await lab.send(CALLS, [call(n) for n in range(5)])
+    await lab.answered(5)
+
+    async def told() -> bool:
+        return (await lab.told("echo"))[0].offset >= 5
+
+    await until_async(told)
+    await lab.send(CALLS, [call(5)])
+    await lab.answered(6)
+    await running.stop()
+    assert await lab.told("echo") == await lab.committed("echo")
 
 
 async def test_unread_records_that_were_deleted_stop_the_worker_with_words(lab: Lab) -> None:

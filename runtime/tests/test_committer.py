@@ -146,7 +146,7 @@ async def test_outputs_of_any_number_and_size_keep_their_order(lab: Lab) -> None
     seen = await lab.read(RESULTS)
     assert [s.event.call_id for s in seen if s.partition == 0] == [f"call-{n}" for n in range(60)]
     assert [s.event.call_id for s in seen if s.partition == 1] == ["call-99"]
-    assert ends == {RESULTS: 60}
+    assert ends[RESULTS] == 60
     (position, _other) = await lab.committed("direct")
     assert (position.offset, position.restore_point) == (7, 3)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -88,6 +89,18 @@ class End:
         for victim in self.victims:
             if victim.restarted:
                 on.arena.struck[victim.kind].append(time.monotonic())
+
+
+@dataclass(frozen=True)
+class Forget:
+    """Kill the broker, and take from its disk what it knows of the groups: members, generations, offsets."""
+
+    after: Progress | None = Progress()
+
+    async def strike(self, on: Field) -> None:
+        await End((Victim(BROKER),), after=self.after).strike(on)
+        for partition in (on.arena.stack.settings.folder / "kafka/log").glob("__consumer_offsets-*"):
+            shutil.rmtree(partition)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Taking over a partition number: fence, mark the end, read the commits, restore.
+"""Taking over a partition number: fence, mark the end, read the positions, restore.
 
 The first of the two seams behind which Kafka's mechanics hide (the other is `committer`). The order is the point:
 once the fence is up no earlier owner can commit, so that everything read after it is final. The caller then seeks
@@ -9,9 +9,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import CoordinatorLoadInProgressError
-from aiokafka.structs import OffsetAndMetadata, TopicPartition
+from aiokafka.structs import TopicPartition
 
 from odradek_runtime.blobs import BlobStore
 from odradek_runtime.committer import Committer
@@ -21,6 +19,7 @@ from odradek_runtime.log_reader import log_bounds, read_log
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
 from odradek_runtime.positions import Position, parse_position
+from odradek_runtime.progress import read_positions
 from odradek_runtime.restoring import Restore
 from odradek_runtime.settings import WorkerSettings
 
@@ -91,10 +90,11 @@ class Acquisition:
     ) -> Acquired:
         topics = [*self._inputs, *([self._changelog] if self._changelog else [])]
         tps = {topic: TopicPartition(self._names.topic(topic), partition) for topic in topics}
-        bounds = await log_bounds(self._settings.bootstrap_servers, list(tps.values()))
-        committed = await self._committed([tps[topic] for topic in self._inputs])
+        progress = TopicPartition(self._names.positions(self._worker), partition)
+        bounds = await log_bounds(self._settings.bootstrap_servers, [*tps.values(), progress])
+        committed = await read_positions(self._settings.bootstrap_servers, progress, *bounds[progress])
         positions = {
-            topic: self._position(tps[topic], committed.get(tps[topic]), bounds[tps[topic]][0])
+            topic: self._position(tps[topic], committed.get(topic), bounds[tps[topic]][0])
             for topic in self._inputs
         }
         if self._changelog is None:
@@ -113,34 +113,13 @@ class Acquisition:
             reach("restore")
         return Acquired(committer, positions, end)
 
-    def _position(
-        self, partition: TopicPartition, committed: OffsetAndMetadata | None, start: int
-    ) -> Position:
+    def _position(self, partition: TopicPartition, committed: tuple[int, str] | None, start: int) -> Position:
         if committed is None:
             return Position(start)
-        position = parse_position(committed.offset, committed.metadata)
+        position = parse_position(*committed)
         if position.lowest < start:
             raise WorkerError(
                 f"{partition.topic}[{partition.partition}]: records {position.lowest} to {start - 1} were deleted "
                 f"before {self._worker} had read them; check the topic's retention (`odradek topics diff`)"
             )
         return position
-
-    async def _committed(self, partitions: list[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Committed offsets with their metadata, which the consumer's own `committed()` does not tell.
-
-        Raises:
-            CoordinatorLoadInProgressError: the answer leaves partitions out. A coordinator that is just starting
-                answers with none at all, and aiokafka overlooks the error that comes with it.
-        """
-        admin = AIOKafkaAdminClient(bootstrap_servers=self._settings.bootstrap_servers)
-        try:
-            await admin.start()
-            found = await admin.list_consumer_group_offsets(
-                self._names.group(self._worker), partitions=partitions
-            )
-        finally:
-            await admin.close()
-        if not found.keys() >= set(partitions):
-            raise CoordinatorLoadInProgressError(f"group {self._names.group(self._worker)} has no answer yet")
-        return {partition: offset for partition, offset in found.items() if offset.offset >= 0}

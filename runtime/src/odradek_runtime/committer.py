@@ -1,17 +1,17 @@
 """One transaction a cycle: all outputs and the positions of the inputs, or nothing.
 
 The second of the two seams behind which Kafka's mechanics hide (the other is `acquisition`). The producer belongs to
-one partition number; its transactional id is what fences a zombie, since aiokafka's TxnOffsetCommit carries no
-generation (no KIP-447).
+one partition number; its transactional id is what fences a zombie. The positions are a record of their own
+(`progress`), not the group's offsets.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.producer.message_accumulator import BatchBuilder
-from aiokafka.structs import OffsetAndMetadata, TopicPartition
+from aiokafka.structs import TopicPartition
 
 from odradek_runtime import tuning
 from odradek_runtime.blobs import BlobStore
@@ -19,14 +19,12 @@ from odradek_runtime.errors import classify
 from odradek_runtime.faults import reach
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
+from odradek_runtime.progress import Positions, positions_record
 from odradek_runtime.records import Output, Tombstone
 from odradek_runtime.settings import WorkerSettings
 from odradek_runtime.trace import traceparent
 from odradek_schemas.codec import CLAIM_CHECK_BYTES, Encoded, encode, tombstone, with_reference
 from odradek_schemas.topics import BY_NAME, Kept
-
-Offsets = Mapping[str, tuple[int, str]]
-"""By logical topic: the offset to commit and its metadata."""
 
 STOP_SECONDS = 5.0
 """Deadline of taking leave of a broker that may not answer."""
@@ -60,6 +58,7 @@ class Committer:
         self._deadline = settings.cycle_timeout_seconds
         self._metrics = metrics
         self.commits = 0
+        self.committed: Positions = {}
 
     @classmethod
     async def fence(
@@ -88,17 +87,19 @@ class Committer:
             raise
         return cls(producer, worker, partition, names, blobs, settings, metrics)
 
-    async def commit(self, outputs: Sequence[Output | Tombstone], offsets: Offsets) -> dict[str, int]:
-        """Write `outputs` and commit `offsets` in one transaction.
+    async def commit(self, outputs: Sequence[Output | Tombstone], positions: Positions) -> dict[str, int]:
+        """Write `outputs` and `positions`, those of all inputs, in one transaction.
 
         Returns, by logical topic, the offset after the last record written to this partition number.
         Large values are in the blob store before the transaction begins.
         """
         try:
             async with asyncio.timeout(self._deadline):
-                batches = await self._batches(outputs)
+                batches = await self._batches(outputs, positions)
                 reach("commit.before")
-                return await self._transact(batches, offsets)
+                ends = await self._transact(batches)
+                self.committed = positions
+                return ends
         except Exception as error:  # noqa: BLE001 - classified and raised
             cause = _cause(self._producer, error)
             await self._abandon()
@@ -113,11 +114,11 @@ class Committer:
         await _discard(self._producer)
 
     async def _batches(
-        self, outputs: Sequence[Output | Tombstone]
+        self, outputs: Sequence[Output | Tombstone], positions: Positions
     ) -> list[tuple[TopicPartition, BatchBuilder]]:
         batches: list[tuple[TopicPartition, BatchBuilder]] = []
         open_batches: dict[TopicPartition, BatchBuilder] = {}
-        for target, record in await self._encode(outputs):
+        for target, record in [*await self._encode(outputs), *self._progress(positions)]:
             batch = open_batches.get(target)
             if batch is None or not _append(batch, record):
                 batch = open_batches[target] = self._producer.create_batch()
@@ -143,15 +144,19 @@ class Committer:
             encoded.append((target, record))
         return encoded
 
+    def _progress(self, positions: Positions) -> list[tuple[TopicPartition, Encoded]]:
+        if positions == self.committed:
+            return []
+        target = TopicPartition(self._names.positions(self._worker), self._partition)
+        return [(target, positions_record(self._worker, self._partition, positions))]
+
     def _target(self, output: Output | Tombstone) -> int:
         if BY_NAME[output.topic].single:
             return 0
         partition = None if isinstance(output, Tombstone) else output.partition
         return self._partition if partition is None else partition
 
-    async def _transact(
-        self, batches: list[tuple[TopicPartition, BatchBuilder]], offsets: Offsets
-    ) -> dict[str, int]:
+    async def _transact(self, batches: list[tuple[TopicPartition, BatchBuilder]]) -> dict[str, int]:
         producer = self._producer
         await producer.begin_transaction()
         sends = []
@@ -159,10 +164,6 @@ class Committer:
             sent = await producer.send_batch(batch, target.topic, partition=target.partition)
             sent.add_done_callback(_note)
             sends.append((target, batch.record_count(), sent))
-        if offsets:
-            await producer.send_offsets_to_transaction(
-                self._broker_offsets(offsets), self._names.group(self._worker)
-            )
         # aiokafka commits past a batch that failed: every send is awaited first.
         written = [(target, count, await sent) for target, count, sent in sends]
         reach("commit.open")
@@ -175,12 +176,6 @@ class Committer:
             self._names.logical(target.topic): metadata.offset + count
             for target, count, metadata in written
             if target.partition == self._partition
-        }
-
-    def _broker_offsets(self, offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
-        return {
-            TopicPartition(self._names.topic(topic), self._partition): OffsetAndMetadata(offset, metadata)
-            for topic, (offset, metadata) in offsets.items()
         }
 
     async def _abandon(self) -> None:

@@ -13,6 +13,7 @@ from odradek_runtime.logs import get_logger
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.owners import Flow
 from odradek_runtime.positions import MAX_IN_FLIGHT
+from odradek_runtime.progress import Positions
 from odradek_runtime.records import Outputs, RawRecord, Record
 from odradek_runtime.window import Window
 from odradek_schemas.codec import RecordError
@@ -51,7 +52,6 @@ class ConcurrentOwner:
         self._drain_seconds = drain_seconds
         self._windows = {topic: Window(position) for topic, position in acquired.positions.items()}
         self._next = {topic: position.lowest for topic, position in acquired.positions.items()}
-        self._committed = dict.fromkeys(self._windows, (-1, ""))
         self._waiting: deque[tuple[str, RawRecord]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._tails: dict[str, asyncio.Task[None]] = {}
@@ -126,6 +126,9 @@ class ConcurrentOwner:
 
     def commits(self) -> int:
         return self._committer.commits
+
+    def committed(self) -> Positions:
+        return self._committer.committed
 
     def backlog(self) -> dict[str, int]:
         counts = {topic: window.in_flight for topic, window in self._windows.items()}
@@ -240,12 +243,10 @@ class ConcurrentOwner:
         self._last_records = len(finished)
         for topic, offset in finished:
             self._windows[topic].finish(offset)
-        commits = {topic: window.commit() for topic, window in self._windows.items()}
-        changed = {topic: commit for topic, commit in commits.items() if commit != self._committed[topic]}
-        if not finished and not committing and not self._idle_commit_due(changed):
+        positions = {topic: window.commit() for topic, window in self._windows.items()}
+        if not finished and not committing and not self._idle_commit_due(positions):
             return False
-        await self._committer.commit(outputs, changed)
-        self._committed.update(changed)
+        await self._committer.commit(outputs, positions)
         self._tell_committed(committing)
         for topic in self._windows:
             self._metrics.records_in.labels(topic).inc(sum(t == topic for t, _o in finished))
@@ -258,9 +259,9 @@ class ConcurrentOwner:
                 committed.set_result(None)
         del self._committing[:count]
 
-    def _idle_commit_due(self, changed: dict[str, tuple[int, str]]) -> bool:
+    def _idle_commit_due(self, positions: Positions) -> bool:
         """Whether only markers were passed: with work in flight the next commit of results carries the position."""
-        return bool(changed) and not self._tasks and not self._waiting
+        return positions != self._committer.committed and not self._tasks and not self._waiting
 
     def _pass_markers(self) -> None:
         """Nothing waits: what lies before the fetch position was markers. Not so while draining: it is left unread."""

@@ -7,17 +7,18 @@ dropped, since the seek fetches again whatever was ignored.
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 from aiokafka.errors import NoOffsetForPartitionError
-from aiokafka.structs import TopicPartition
+from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from odradek_runtime import tuning
 from odradek_runtime.assignor import NumberAssignor
 from odradek_runtime.leaving import stopped
 from odradek_runtime.names import Names
+from odradek_runtime.progress import Positions
 from odradek_runtime.records import RawRecord
 from odradek_runtime.settings import WorkerSettings
 
@@ -44,6 +45,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         self._numbers: frozenset[int] = frozenset()
         self._paused: set[TopicPartition] = set()
         self._ends: dict[TopicPartition, int] = {}
+        self._told: dict[TopicPartition, OffsetAndMetadata] = {}
         self._assigned: Assigned | None = None
         self._session_seconds = settings.session_timeout_seconds
         self._heard = 0.0
@@ -155,6 +157,27 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
             async with asyncio.timeout(LOOK_SECONDS):
                 self._ends.update(await self._consumer.end_offsets(list(self._paused)))
 
+    async def tell(self, committed: Mapping[int, Positions]) -> None:
+        """Commit positions, by number, as the group's offsets.
+
+        They are for those who look from outside (lag, what may be purged); no owner starts from them.
+
+        Raises:
+            KafkaError, TimeoutError: not told, or not all.
+        """
+        assigned = self._consumer.assignment()
+        offsets = {
+            partition: OffsetAndMetadata(*position)
+            for number, positions in committed.items()
+            for topic, position in positions.items()
+            if (partition := TopicPartition(self._names.topic(topic), number)) in assigned
+        }
+        news = dict(offsets.items() - self._told.items())
+        if news:
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self._consumer.commit(news)
+            self._told |= news
+
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
         """Nothing stops: cycles under way still commit, and the fence protects whoever owns the numbers next."""
 
@@ -164,6 +187,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         self._heard = time.monotonic()
         self._paused.clear()
         self._ends.clear()
+        self._told.clear()
         self._pause(assigned)
         self._numbers = frozenset(partition.partition for partition in assigned)
         self._generation = self._coordinator_generation()

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from odradek_schemas.topics import positions_topic
+
 
 @dataclass(frozen=True)
 class Names:
@@ -15,6 +17,10 @@ class Names:
     def logical(self, topic: str) -> str:
         """The topic's name in the topic table."""
         return topic.removeprefix(self.prefix)
+
+    def positions(self, worker: str) -> str:
+        """The topic in which `worker` keeps how far it has read."""
+        return self.topic(positions_topic(worker))
 
     def group(self, worker: str) -> str:
         return f"{self.prefix}{worker}"

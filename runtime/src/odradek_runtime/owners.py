@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from odradek_runtime.progress import Positions
 from odradek_runtime.records import RawRecord
 from odradek_schemas.events import Event
 
@@ -33,6 +34,9 @@ class Owner(Protocol):
 
     def commits(self) -> int:
         """Transactions committed so far."""
+
+    def committed(self) -> Positions:
+        """The positions of the last transaction; empty before the first."""
 
     def backlog(self) -> dict[str, int]:
         """By input topic: records taken and not finished."""

@@ -13,6 +13,7 @@ from odradek_runtime.logs import get_logger
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.owners import Flow
 from odradek_runtime.positions import format_restore_point
+from odradek_runtime.progress import Positions
 from odradek_runtime.records import Outputs, RawRecord, Record
 from odradek_schemas.codec import RecordError
 from odradek_schemas.events import Event
@@ -101,6 +102,9 @@ class StatefulOwner:
     def commits(self) -> int:
         return self._committer.commits
 
+    def committed(self) -> Positions:
+        return self._committer.committed
+
     def backlog(self) -> dict[str, int]:
         return {topic: len(inbox) for topic, inbox in self._inbox.items()}
 
@@ -173,14 +177,12 @@ class StatefulOwner:
 
     async def _commit(self, outputs: Outputs) -> None:
         """All that came out and all that was taken in, in one transaction."""
-        offsets = {
-            topic: (offset, "") for topic, offset in self._taken.items() if offset != self._committed[topic]
-        }
+        positions = {topic: (offset, "") for topic, offset in self._taken.items()}
         if self._processor.anchor is not None:
             point = self._fold.restore_point()
             metadata = format_restore_point(self._changelog_end if point is None else point)
-            offsets[self._processor.anchor] = (self._taken[self._processor.anchor], metadata)
-        ends = await self._committer.commit(outputs, offsets)
+            positions[self._processor.anchor] = (self._taken[self._processor.anchor], metadata)
+        ends = await self._committer.commit(outputs, positions)
         self._committed = dict(self._taken)
         self._changelog_end = ends.get(self._processor.changelog, self._changelog_end)
 

@@ -1,7 +1,8 @@
 """A worker: one member of a group, the owners of the partition numbers assigned to it, and what happens to them.
 
 Owners live through a rebalance when their number comes back in the next generation: nobody else can have owned it in
-between. Otherwise they are closed, and the number is acquired afresh by whoever it went to.
+between (a generation that goes back is that of a group that was forgotten, and proves nothing). Otherwise they are
+closed, and the number is acquired afresh by whoever it went to.
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from odradek_runtime.recent import RecentTimes
 from odradek_runtime.records import RawRecord
 from odradek_runtime.settings import WorkerSettings
 from odradek_runtime.stalls import StallWatch
+from odradek_runtime.telling import Teller
 from odradek_runtime.twins import TwinWatch
 from odradek_schemas.events import Event
 
@@ -83,6 +85,7 @@ class Worker:
         self._assigned: frozenset[int] | None = None
         self._stalls = StallWatch(metrics)
         self._twins = TwinWatch(settings.worker_id)
+        self._teller = Teller(metrics)
         self._looked = 0.0
         self._stopped = asyncio.Event()
         self._fatal: BaseException | None = None
@@ -115,6 +118,7 @@ class Worker:
             if self._fatal is not None:
                 raise WorkerError(f"{self._processor.name}: {self._fatal}") from self._fatal
             await self._drain()
+            await self._teller.finish(self._membership, self._owners)
         finally:
             await self._close_all()
             await self._membership.leave()
@@ -137,7 +141,7 @@ class Worker:
         for number in list(self._acquiring.keys() - numbers):
             self._acquiring[number].cancel()
         for number in list(self._owners.keys()):
-            if number in numbers and generation - self._generations[number] <= 1:
+            if number in numbers and 0 <= generation - self._generations[number] <= 1:
                 self._generations[number] = generation
                 self._membership.publish(number, self._owners[number].positions())
             else:
@@ -286,6 +290,7 @@ class Worker:
         """Export the backlog, and name partitions where work waits and nothing moves."""
         if time.monotonic() - self._looked > LOOK_SECONDS:
             self._looked = time.monotonic()
+            self._teller.begin(self._membership, self._owners)
             try:
                 await self._membership.look()
             except (KafkaError, TimeoutError) as error:

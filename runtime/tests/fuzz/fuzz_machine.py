@@ -17,18 +17,15 @@ _COMMON = ("lost", "unanswered", "kill", "kill_after", "kill_late", "pause", "pa
 _SLOW = (0.3, 3.0, 9.0, 13.0)
 _ERRORS = {
     "Produce": (10, 87, 6, 7),  # too large, invalid; not the leader, timed out
-    "TxnOffsetCommit": (14, 16, 7),
     "AddPartitionsToTxn": (51, 14),
-    "AddOffsetsToTxn": (51, 16),
     "EndTxn": (51, 14),
     "InitProducerId": (51, 14),
     "Heartbeat": (16, 22, 25, 27),
 }
 """Codes that the broker may answer with. The first two of Produce are the ones that no client tries again."""
 _REQUESTS = (
-    "EndTxn", "TxnOffsetCommit", "Produce", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn",
-    "OffsetFetch", "Fetch", "Offset", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "Metadata",
-    "FindCoordinator",
+    "EndTxn", "Produce", "InitProducerId", "AddPartitionsToTxn", "OffsetCommit", "OffsetFetch", "Fetch", "Offset",
+    "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "Metadata", "FindCoordinator",
 )  # fmt: skip
 
 
@@ -212,7 +209,7 @@ def _blow(machine: Fuzz, chance: random.Random) -> None:
         machine.wait(chance.choice((0.5, 2.0, 7.0)))
     elif what == "arm":
         request = chance.choice(
-            ("EndTxn", "Produce", "TxnOffsetCommit", "InitProducerId", "OffsetFetch", "Fetch")
+            ("EndTxn", "Produce", "AddPartitionsToTxn", "InitProducerId", "OffsetFetch", "Fetch")
         )
         effect = chance.choice(
             ("kill", "kill_after", "pause", "pause_after", "kill_late", "unanswered", "slow", "refused")

@@ -5,6 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from fuzz_processors import INPUTS
+from fuzz_verdict import GROUP, PREFIX
+
 from odradek_runtime import acquisition, log_reader, preparing, worker
 from odradek_runtime.acquisition import Acquisition
 from odradek_runtime.committer import Committer
@@ -45,8 +48,9 @@ def mutation(what: str, *kinds: str) -> Callable[[Callable[[Patch], None]], Call
 def offsets_without_outputs(patch: Patch) -> None:
     transact = Committer._transact
 
-    async def without(self: Committer, batches: Any, offsets: Any) -> Any:
-        return await transact(self, [] if self.commits == 3 else batches, offsets)
+    async def without(self: Committer, batches: Any) -> Any:
+        positions = [batch for batch in batches if batch[0].topic == self._names.positions(self._worker)]
+        return await transact(self, positions if self.commits == 3 else batches)
 
     patch(Committer, "_transact", without)
 
@@ -55,22 +59,19 @@ def offsets_without_outputs(patch: Patch) -> None:
 def outputs_without_offsets(patch: Patch) -> None:
     transact = Committer._transact
 
-    async def without(self: Committer, batches: Any, offsets: Any) -> Any:
-        return await transact(self, batches, {} if self.commits == 3 else offsets)
+    async def without(self: Committer, batches: Any) -> Any:
+        outputs = [batch for batch in batches if batch[0].topic != self._names.positions(self._worker)]
+        return await transact(self, outputs if self.commits == 3 else batches)
 
     patch(Committer, "_transact", without)
 
 
 @mutation("sends are not awaited before the commit", "journal", "loose")
 def sends_not_awaited(patch: Patch) -> None:
-    async def transact(self: Committer, batches: Any, offsets: Any) -> Any:
+    async def transact(self: Committer, batches: Any) -> Any:
         producer = self._producer
         await producer.begin_transaction()
         sends = [await producer.send_batch(b, t.topic, partition=t.partition) for t, b in batches]
-        if offsets:
-            await producer.send_offsets_to_transaction(
-                self._broker_offsets(offsets), self._names.group(self._worker)
-            )
         await producer.commit_transaction()
         self.commits += 1
         for sent in sends:
@@ -89,19 +90,38 @@ def no_fence(patch: Patch) -> None:
 
 @mutation("committed positions are read before the fence", "journal", "loose")
 def positions_before_the_fence(patch: Patch) -> None:
-    acquire, committed = Acquisition.acquire, Acquisition._committed
+    acquire, read = Acquisition.acquire, acquisition.read_positions
     early: dict[Any, Any] = {}
 
     async def acquire_late(self: Acquisition, partition: int, still_owned: Any, restore: Any) -> Any:
-        tps = [acquisition.TopicPartition(self._names.topic(topic), partition) for topic in self._inputs]
-        early[id(self), partition] = await committed(self, tps)
+        kept = acquisition.TopicPartition(self._names.positions(self._worker), partition)
+        bounds = await acquisition.log_bounds(self._settings.bootstrap_servers, [kept])
+        early[kept] = await read(self._settings.bootstrap_servers, kept, *bounds[kept])
         return await acquire(self, partition, still_owned, restore)
 
-    async def remembered(self: Acquisition, partitions: Any) -> Any:
-        return early[id(self), partitions[0].partition]
+    async def remembered(bootstrap: str, kept: Any, start: int, end: int) -> Any:
+        return early[kept]
 
     patch(Acquisition, "acquire", acquire_late)
-    patch(Acquisition, "_committed", remembered)
+    patch(acquisition, "read_positions", remembered)
+
+
+@mutation("an owner starts from the group's offsets, which a broker may forget", "journal", "loose")
+def positions_of_the_group(patch: Patch) -> None:
+    async def from_the_group(bootstrap: str, kept: Any, start: int, end: int) -> Any:
+        consumer = log_reader.AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=GROUP)
+        await consumer.start()
+        try:
+            found = {}
+            for topic in INPUTS:
+                where = acquisition.TopicPartition(PREFIX + topic, kept.partition)
+                for told in (await consumer._coordinator.fetch_committed_offsets([where])).values():
+                    found[topic] = (told.offset, told.metadata)
+            return found
+        finally:
+            await consumer.stop()
+
+    patch(acquisition, "read_positions", from_the_group)
 
 
 @mutation("the changelog is read before the fence", "journal", "ordered")
@@ -229,11 +249,11 @@ def metadata_ignored(patch: Patch) -> None:
 @mutation("the restore point is always the end", "journal")
 def restore_point_at_the_end(patch: Patch) -> None:
     async def commit(self: StatefulOwner, outputs: Any) -> None:
-        offsets = {topic: (offset, "") for topic, offset in self._taken.items()}
+        positions = {topic: (offset, "") for topic, offset in self._taken.items()}
         if self._processor.anchor is not None:
             anchor = self._processor.anchor
-            offsets[anchor] = (self._taken[anchor], format_restore_point(self._changelog_end))
-        ends = await self._committer.commit(outputs, offsets)
+            positions[anchor] = (self._taken[anchor], format_restore_point(self._changelog_end))
+        ends = await self._committer.commit(outputs, positions)
         self._committed = dict(self._taken)
         self._changelog_end = ends.get(self._processor.changelog, self._changelog_end)
 

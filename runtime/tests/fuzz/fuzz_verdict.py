@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from fuzz_processors import INPUTS, LETTERS, OUT
 
+from odradek_schemas.topics import positions_topic
+
 if TYPE_CHECKING:
     from fuzz_world import World
 
 PREFIX = "f."
-GROUP = "f.fuzz"
+WORKER = "fuzz"
+GROUP = f"{PREFIX}{WORKER}"
 
 
 class Violation(AssertionError):
@@ -60,6 +63,11 @@ class Verdict:
     def answers(self) -> list[dict[str, Any]]:
         return self.read(OUT)
 
+    def positions(self) -> dict[tuple[str, int], int]:
+        """By topic and partition: the offset up to which the inputs were committed last."""
+        newest = {event["partition"]: event["positions"] for event in self.read(positions_topic(WORKER))}
+        return {(topic, n): at["offset"] for n, found in newest.items() for topic, at in found.items()}
+
     def expected(self) -> list[str]:
         names = [f"put/{name}" for name in self._world.inputs]
         names += [f"refused/{name}" for name in self._world.poison if name is not None]
@@ -70,7 +78,7 @@ class Verdict:
     def unfinished(self) -> str:
         counts = Counter(answer["id"] for answer in self.answers())
         missing = [name for name in self.expected() if name not in counts]
-        offsets = self._world.broker.groups[GROUP].offsets
+        offsets = self.positions()
         ends = {
             key: log.end
             for key, log in self._world.broker.logs.items()
@@ -85,13 +93,12 @@ class Verdict:
     def done(self) -> bool:
         """All answered, all inputs committed to their end (past the markers), each number owned once."""
         counts = {answer["id"] for answer in self.answers()}
-        offsets = self._world.broker.groups[GROUP].offsets
+        offsets = self.positions()
         working = [m.worker for m in self._world.running() if m.worker is not None]
         return (
             all(name in counts for name in self.expected())
             and all(
-                offsets.get((f"{PREFIX}{topic}", n), (0, ""))[0]
-                == self._world.broker.logs[f"{PREFIX}{topic}", n].end
+                offsets.get((topic, n), 0) == self._world.broker.logs[f"{PREFIX}{topic}", n].end
                 for topic in INPUTS
                 for n in range(self._world.partitions)
             )

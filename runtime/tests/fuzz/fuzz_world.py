@@ -22,7 +22,7 @@ from fuzz_processors import (
     Recorder,
     create,
 )  # fmt: skip
-from fuzz_verdict import GROUP, PREFIX, Verdict, Violation
+from fuzz_verdict import GROUP, PREFIX, WORKER, Verdict, Violation
 from kafka_log import Entry
 from kafka_model import Broker
 from kafka_network import Fault, Network
@@ -39,6 +39,7 @@ from odradek_runtime.settings import WorkerSettings
 from odradek_runtime.worker import Worker
 from odradek_schemas.codec import encode
 from odradek_schemas.events import Event, PolicyUpdated
+from odradek_schemas.topics import positions_topic
 
 BOOTSTRAP = "broker:9092"
 SETTINGS = WorkerSettings(bootstrap_servers=BOOTSTRAP, topic_prefix=PREFIX)
@@ -86,7 +87,8 @@ class World:
         self.draw = random.Random(seed)
         self.loop = VirtualLoop()
         CLOCK.loop = self.loop
-        topics = {f"{PREFIX}{t}": partitions for t in (*INPUTS, OUT, JOURNAL, TABLE, LETTERS)}
+        kept = (*INPUTS, OUT, JOURNAL, TABLE, LETTERS, positions_topic(WORKER))
+        topics = {f"{PREFIX}{t}": partitions for t in kept}
         self.broker = Broker(self.loop, self.draw, {**topics, f"{PREFIX}{CONTROL}": 1})
         self.network = Network(self.loop, self.draw, self.broker)
         self.network.strike = self._strike

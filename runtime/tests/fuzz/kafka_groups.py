@@ -30,7 +30,6 @@ class Group:
 
     def __init__(self, later: Callable[[Callable[[], None], float | None], None]) -> None:
         self.offsets: dict[tuple[str, int], tuple[int, str]] = {}
-        self.pending: dict[int, dict[tuple[str, int], tuple[int, str]]] = {}
         self.generation = 0
         self.state = "empty"
         self.members: dict[str, Member] = {}
@@ -109,11 +108,12 @@ class Group:
             member.join = member.sync = None
             self._sign_of_life(member)
 
-    def resolve(self, producer: int, commit: bool) -> None:
-        """A transaction ended: its offsets count now, or never."""
-        offsets = self.pending.pop(producer, {})
-        if commit:
-            self.offsets.update(offsets)
+    def commit(self, name: str, generation: int, offsets: dict[tuple[str, int], tuple[int, str]]) -> int:
+        """OffsetCommit: an error code."""
+        if error := self._error(self.members.get(name), generation):
+            return error
+        self.offsets |= offsets
+        return NO_ERROR
 
     def _error(self, member: Member | None, generation: int) -> int:
         if member is None:

@@ -19,6 +19,7 @@ from virtual_time import VirtualLoop
 NO_ERROR, LOADING, METADATA_TOO_LARGE = 0, 14, 12
 NODE, HOST, PORT = 0, "broker", 9092
 DELAYS = (0.0005,) * 8 + (0.002,) * 8 + (0.01, 0.01, 0.05, 0.8)
+FORGETS = 0.3
 OUTSIDE = Context()
 """What the broker does is done in nobody's process."""
 
@@ -33,7 +34,7 @@ class Broker:
         self.draw = draw
         self.topics = topics
         self.logs = {(topic, n): Partition(f"{topic}[{n}]") for topic in topics for n in range(topics[topic])}
-        self.transactions = Transactions(self.later, self._mark, self._resolve)
+        self.transactions = Transactions(self.later, self._mark)
         self.groups: dict[str, Group] = defaultdict(lambda: Group(self.later))
         self.loading = False
         self.decided: Callable[[], None] = lambda: None
@@ -65,8 +66,10 @@ class Broker:
         return mark
 
     def restart(self) -> None:
-        """Come back after a crash: what waited is gone."""
+        """Come back after a crash: what waited is gone, and sometimes what is known of groups (as Kafka 4.2.1 may)."""
         self._waiting.clear()
+        if self.draw.random() < FORGETS:
+            self.groups.clear()
         self.loading = True
         self.later(self._loaded, self.draw.choice((0.0, 0.2, 1.0)))
 
@@ -161,35 +164,27 @@ class Broker:
 
     def _on_AddPartitionsToTxnRequest(self, request: Any, client: str, reply: Any) -> None:  # noqa: N802
         targets = {(topic, partition) for topic, partitions in request.topics for partition in partitions}
-        error = self.transactions.add(request.transactional_id, request.producer_epoch, targets, set())
+        error = self.transactions.add(request.transactional_id, request.producer_epoch, targets)
         reply(0, [(topic, [(p, error) for p in partitions]) for topic, partitions in request.topics])
-
-    def _on_AddOffsetsToTxnRequest(self, request: Any, client: str, reply: Any) -> None:  # noqa: N802
-        reply(0, self.transactions.add(
-            request.transactional_id, request.producer_epoch, set(), {request.group_id}
-        ))  # fmt: skip
-
-    def _on_TxnOffsetCommitRequest(self, request: Any, client: str, reply: Any) -> None:  # noqa: N802
-        error = LOADING if self.loading else self.transactions.holds(
-            request.producer_id, request.producer_epoch, request.group_id
-        )  # fmt: skip
-        answers = []
-        for topic, partitions in request.topics:
-            results = []
-            for partition, offset, metadata in partitions:
-                wrong = error or (METADATA_TOO_LARGE if len(metadata) > 4096 else NO_ERROR)
-                if not wrong:
-                    pending = self.groups[request.group_id].pending.setdefault(request.producer_id, {})
-                    pending[topic, partition] = offset, metadata
-                results.append((partition, wrong))
-            answers.append((topic, results))
-        reply(0, answers)
 
     def _on_EndTxnRequest(self, request: Any, client: str, reply: Any) -> None:  # noqa: N802
         error = self.transactions.end(
             request.transactional_id, request.producer_epoch, request.transaction_result
         )
         reply(0, error)
+
+    def _on_OffsetCommitRequest(self, request: Any, client: str, reply: Any) -> None:  # noqa: N802
+        offsets = {(topic, p): (o, metadata) for topic, parts in request.topics for p, o, metadata in parts}
+        if self.loading:
+            error = LOADING
+        elif any(len(metadata) > 4096 for _offset, metadata in offsets.values()):
+            error = METADATA_TOO_LARGE
+        else:
+            group = self.groups[request.consumer_group]
+            error = group.commit(request.consumer_id, request.consumer_group_generation_id, offsets)
+        reply(*(0,) * (request.API_VERSION > 2), [
+            (topic, [(p, error) for p, *_ in parts]) for topic, parts in request.topics
+        ])  # fmt: skip
 
     def _on_OffsetFetchRequest(self, request: Any, client: str, reply: Any) -> None:  # noqa: N802
         if self.loading:
@@ -232,9 +227,6 @@ class Broker:
     def _mark(self, transaction: Transaction, target: tuple[str, int], commit: bool) -> None:
         self.logs[target].mark(transaction.producer, transaction.epoch, commit)
         self._wake()
-
-    def _resolve(self, transaction: Transaction, group: str, commit: bool) -> None:
-        self.groups[group].resolve(transaction.producer, commit)
 
     def _wake(self) -> None:
         """Look again at the fetches that wait for data."""

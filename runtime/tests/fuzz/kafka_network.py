@@ -254,8 +254,6 @@ def _refusal(request: Any, error: int) -> Any:
             0,
         ),
         "AddPartitionsToTxn": lambda: (0, [(t, [(p, error) for p in ps]) for t, ps in request.topics]),
-        "TxnOffsetCommit": lambda: (0, [(t, [(p, error) for p, *_ in ps]) for t, ps in request.topics]),
-        "AddOffsetsToTxn": lambda: (0, error),
         "EndTxn": lambda: (0, error),
         "Heartbeat": lambda: (0, error),
         "InitProducerId": lambda: (0, error, -1, -1),

@@ -16,7 +16,6 @@ class Transaction:
     state: str = "empty"
     timeout: float = 10.0
     partitions: set[tuple[str, int]] = field(default_factory=set)
-    groups: set[str] = field(default_factory=set)
     serial: int = 0
 
 
@@ -27,13 +26,11 @@ class Transactions:
         self,
         later: Callable[[Callable[[], None], float | None], None],
         mark: Callable[[Transaction, tuple[str, int], bool], None],
-        resolve: Callable[[Transaction, str, bool], None],
     ) -> None:
         self.by_id: dict[str, Transaction] = {}
         self._by_producer: dict[int, Transaction] = {}
         self._later = later
         self._mark = mark
-        self._resolve = resolve
         self.expired = 0
         self.fenced = 0
 
@@ -60,8 +57,8 @@ class Transactions:
         self.fenced += found.epoch != epoch
         return NO_ERROR if found.epoch == epoch else INVALID_EPOCH
 
-    def add(self, name: str, epoch: int, partitions: set[tuple[str, int]], groups: set[str]) -> int:
-        """AddPartitionsToTxn and AddOffsetsToTxn."""
+    def add(self, name: str, epoch: int, partitions: set[tuple[str, int]]) -> int:
+        """AddPartitionsToTxn."""
         found = self.by_id[name]
         if error := self.check(found.producer, epoch):
             return error
@@ -72,16 +69,14 @@ class Transactions:
             serial = found.serial
             self._later(lambda: self._expire(found, serial), found.timeout)
         found.partitions |= partitions
-        found.groups |= groups
         return NO_ERROR
 
-    def holds(self, producer: int, epoch: int, target: tuple[str, int] | str) -> int:
-        """Whether a partition or a group was added to the producer's open transaction (KIP-890 verification)."""
+    def holds(self, producer: int, epoch: int, target: tuple[str, int]) -> int:
+        """Whether a partition was added to the producer's open transaction (KIP-890 verification)."""
         if error := self.check(producer, epoch):
             return error
         found = self._by_producer[producer]
-        known = found.groups if isinstance(target, str) else found.partitions
-        return NO_ERROR if found.state == "open" and target in known else INVALID_STATE
+        return NO_ERROR if found.state == "open" and target in found.partitions else INVALID_STATE
 
     def end(self, name: str, epoch: int, commit: bool) -> int:
         """EndTxn: decided when this returns; the markers follow."""
@@ -103,17 +98,14 @@ class Transactions:
 
     def _end(self, found: Transaction, commit: bool) -> None:
         found.state = "committing" if commit else "aborting"
-        left: set[tuple[str, int] | str] = {*found.partitions, *found.groups}
+        left = set(found.partitions)
 
-        def mark(target: tuple[str, int] | str) -> None:
-            if isinstance(target, str):
-                self._resolve(found, target, commit)
-            else:
-                self._mark(found, target, commit)
+        def mark(target: tuple[str, int]) -> None:
+            self._mark(found, target, commit)
             left.discard(target)
             if not left:
                 found.state = "committed" if commit else "aborted"
-                found.partitions, found.groups = set(), set()
+                found.partitions = set()
 
-        for target in sorted(left, key=str):
+        for target in sorted(left):
             self._later(lambda target=target: mark(target), None)  # type: ignore[misc]

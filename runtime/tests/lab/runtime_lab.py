@@ -17,18 +17,20 @@ from pathlib import Path
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.structs import TopicPartition
 
 from odradek_runtime.blobs import open_blob_store
 from odradek_runtime.folds import Fold, FoldContext, StatefulProcessor
 from odradek_runtime.handlers import ConcurrentProcessor, Handler, HandlerContext
+from odradek_runtime.log_reader import log_bounds
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.positions import Position, parse_position
+from odradek_runtime.progress import read_positions
 from odradek_runtime.records import Output, Outputs, Record
 from odradek_runtime.settings import WorkerSettings
-from odradek_runtime.topics import apply_topics
+from odradek_runtime.topics import COMPACTED, apply_topics
 from odradek_runtime.tuning import tune_aiokafka
 from odradek_runtime.worker import Worker
 from odradek_schemas.codec import RecordError, decode, encode, read_envelope
@@ -42,9 +44,11 @@ from odradek_schemas.events import (
 )
 from odradek_schemas.failures import Failure, FailureKind, Stage
 from odradek_schemas.messages import Message, Usage
-from odradek_schemas.topics import BY_NAME
+from odradek_schemas.topics import BY_NAME, positions_topic
 
 CALLS, RESULTS, JOURNAL, LETTERS = "model-calls", "model-results", "journal", "dead-letters"
+PROCESSORS = ("echo", "tally", "join", "raises", "cancels", "direct", "sessions", "counting")
+"""What tests call their processors."""
 DEADLINE = 25.0
 """Seconds after which a wait of a test has failed; the machine may be busy."""
 
@@ -335,6 +339,7 @@ class Lab:
     async def set_up(self) -> None:
         tune_aiokafka()
         await apply_topics(self.bootstrap, self.prefix, self.partitions)
+        await self._keep_positions_of(*PROCESSORS)
         self._producer = AIOKafkaProducer(bootstrap_servers=self.bootstrap, max_request_size=4_000_000)
         await self._producer.start()
 
@@ -457,11 +462,28 @@ class Lab:
         return found
 
     async def committed(self, worker: str, topic: str = CALLS) -> list[Position]:
-        """Committed positions of a worker's group, by partition; offset -1 where there is none."""
+        """Committed positions of a worker, by partition; offset -1 where there is none."""
+        kept = [
+            TopicPartition(self.prefix + positions_topic(worker), number) for number in range(self.partitions)
+        ]
+        bounds = await log_bounds(self.bootstrap, kept)
+        found = [await read_positions(self.bootstrap, partition, *bounds[partition]) for partition in kept]
+        return [parse_position(*positions.get(topic, (-1, ""))) for positions in found]
+
+    async def told(self, worker: str, topic: str = CALLS) -> list[Position]:
+        """What a worker's group was told, by partition; offset -1 where nothing."""
         admin = await self._asker()
         partitions = [TopicPartition(self.prefix + topic, number) for number in range(self.partitions)]
         found = await admin.list_consumer_group_offsets(self.prefix + worker, partitions=partitions)
         return [parse_position(found[tp].offset, found[tp].metadata) for tp in partitions]
+
+    async def _keep_positions_of(self, *processors: str) -> None:
+        """Topics for the positions of processors that only tests have."""
+        new = [
+            NewTopic(self.prefix + positions_topic(name), self.partitions, 1, topic_configs=COMPACTED)
+            for name in processors
+        ]
+        await (await self._asker()).create_topics(new)
 
     async def members(self, worker: str) -> set[str]:
         """Ids of the members that the broker counts to a worker's group."""

@@ -192,6 +192,25 @@ DEAD_LETTERS = Topic(
     "Records that could not be read, with the reason.",
 )
 
+
+def positions_topic(worker: str) -> str:
+    """Where `worker` keeps how far it has read. One topic each: a transaction of another worker hides nothing there."""
+    return f"{worker}-positions"
+
+
+POSITIONS = tuple(
+    Topic(
+        positions_topic(worker),
+        (e.PositionsCommitted,),
+        "worker",
+        Kept.COMPACTED,
+        (worker,),
+        (worker,),
+        f"How far the {worker} has read each of its inputs.",
+    )
+    for worker in WORKERS
+)
+
 TOPICS = (
     RUNS,
     RUN_PROGRESS,
@@ -207,6 +226,7 @@ TOPICS = (
     TRAJECTORIES,
     REWARDS,
     DEAD_LETTERS,
+    *POSITIONS,
 )
 
 BY_NAME = {topic.name: topic for topic in TOPICS}

@@ -1,7 +1,7 @@
 """The broker, struck."""
 
 from tests.chaos.scenario import Load, Recovery, Scenario
-from tests.chaos.strikes import End, Freeze, Victim
+from tests.chaos.strikes import End, Forget, Freeze, Victim
 from tests.chaos.workers import BROKER
 
 FROZEN_SECONDS = 15.0
@@ -14,6 +14,15 @@ SCENARIOS = (
         "any",
         "SIGKILL",
         (End((Victim(BROKER),)),),
+        load=LOAD,
+        recovery=Recovery.BROKER,
+    ),
+    Scenario(
+        "kafka/any/forget",
+        "the broker",
+        "any",
+        "SIGKILL, and its groups and their offsets are gone",
+        (Forget(),),
         load=LOAD,
         recovery=Recovery.BROKER,
     ),

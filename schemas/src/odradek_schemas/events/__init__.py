@@ -15,6 +15,7 @@ from odradek_schemas.events.journal import (
 from odradek_schemas.events.ledger import RunCountRecorded, RunPlanRecorded, RunSumRecorded
 from odradek_schemas.events.letters import RecordCoordinates, RecordRejected
 from odradek_schemas.events.models import ModelCallCompleted, ModelCallFailed, ModelCallRequested
+from odradek_schemas.events.positions import InputPosition, PositionsCommitted
 from odradek_schemas.events.results import RewardAssigned, TrajectoryFinished, VerifierIdentity
 from odradek_schemas.events.runs import (
     BadRow,
@@ -47,12 +48,14 @@ __all__ = [
     "Dataset",
     "Event",
     "HarnessStuck",
+    "InputPosition",
     "JournalAppended",
     "JournalInput",
     "ModelCallCompleted",
     "ModelCallFailed",
     "ModelCallRequested",
     "PolicyUpdated",
+    "PositionsCommitted",
     "RecordCoordinates",
     "RecordRejected",
     "RequestPrint",
