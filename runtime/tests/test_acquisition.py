@@ -236,6 +236,22 @@ async def test_the_group_is_told_how_far_its_numbers_are(lab: Lab) -> None:
     assert await lab.told("echo") == await lab.committed("echo")
 
 
+async def test_a_group_that_was_forgotten_is_told_again(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Caught: a deployment at rest in which no tool sees how far anybody is, until the next record comes."""
+    first = lab.start(Tally().processor())
+    await lab.owning(first)
+    await lab.send(CALLS, [call(0)])
+    await lab.answered(1)
+    await first.stop()
+    monkeypatch.setattr(Names, "group", lambda self, worker: f"{self.prefix}forgotten")
+    await lab.owning(lab.start(Tally().processor()))
+
+    async def told() -> bool:
+        return await lab.told("forgotten") == await lab.committed("tally")
+
+    await until_async(told)
+
+
 async def test_unread_records_that_were_deleted_stop_the_worker_with_words(lab: Lab) -> None:
     """Caught: going on from where the log now begins, as if nothing had been lost."""
     first = lab.start(Echo().processor())

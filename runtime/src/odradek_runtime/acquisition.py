@@ -92,7 +92,9 @@ class Acquisition:
         tps = {topic: TopicPartition(self._names.topic(topic), partition) for topic in topics}
         progress = TopicPartition(self._names.positions(self._worker), partition)
         bounds = await log_bounds(self._settings.bootstrap_servers, [*tps.values(), progress])
-        committed = await read_positions(self._settings.bootstrap_servers, progress, *bounds[progress])
+        committed = committer.committed = await read_positions(
+            self._settings.bootstrap_servers, progress, *bounds[progress]
+        )
         positions = {
             topic: self._position(tps[topic], committed.get(topic), bounds[tps[topic]][0])
             for topic in self._inputs

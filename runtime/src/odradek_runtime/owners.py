@@ -36,7 +36,7 @@ class Owner(Protocol):
         """Transactions committed so far."""
 
     def committed(self) -> Positions:
-        """The positions of the last transaction; empty before the first."""
+        """The positions of the last transaction, an earlier owner's too; empty before the very first."""
 
     def backlog(self) -> dict[str, int]:
         """By input topic: records taken and not finished."""
