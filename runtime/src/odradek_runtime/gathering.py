@@ -1,6 +1,6 @@
 """How long a cycle gathers before it commits (pure).
 
-A transaction costs its five requests whatever it carries: about a millisecond of CPU here and as much at the broker.
+A transaction costs its three requests whatever it carries: about a millisecond of CPU here and as much at the broker.
 Under load longer cycles cost less CPU and so raise the throughput; at low load they would only add latency. So the
 wait grows with what the last cycle held.
 """
