@@ -20,7 +20,7 @@ from tests.chaos.disks import fill, free
 from tests.chaos.strikes import Progress
 from tests.chaos.workers import GATEWAY, KINDS
 
-FAILING_SECONDS = 120.0
+FAILING_SECONDS = 240.0
 ENOUGH_RESTARTS = 3
 SOMETIME = Progress()
 

@@ -46,7 +46,7 @@ SCENARIOS = (
         expected=Expected(repeats_each=20),
         ground=SMALL_BLOBS,
         recovery=Recovery.NONE,
-        deadline_seconds=240,
+        deadline_seconds=400,
     ),
     Scenario(
         "disk/log/long",
@@ -58,6 +58,6 @@ SCENARIOS = (
         expected=Expected(repeats_each=20),
         ground=SMALL_LOG,
         recovery=Recovery.NONE,
-        deadline_seconds=240,
+        deadline_seconds=400,
     ),
 )
