@@ -48,11 +48,11 @@ class Notes:
 
 @dataclass(frozen=True)
 class Told:
-    """One agent, whose call was struck between its effect and its observation, was told so."""
+    """Agents whose calls were noted as begun when their worker was struck were told so: one transaction notes several."""
 
     async def problems(self, on: Field) -> list[str]:
-        told = await _interrupted(on)
-        return [] if told == 1 else [f"{told} calls were told to be interrupted, not the one that was struck"]
+        told, most = await _interrupted(on), on.scenario.load.concurrency
+        return [] if 0 < told <= most else [f"{told} calls were told to be interrupted, not 1 to {most}"]
 
 
 async def _interrupted(on: Field) -> int:
