@@ -7,6 +7,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from runtime_lab import (
     CALLS,
+    DEADLINE,
     JOURNAL,
     LETTERS,
     RESULTS,
@@ -20,6 +21,7 @@ from runtime_lab import (
     until_async,
 )
 
+from odradek_runtime import committer as committer_module
 from odradek_runtime import worker as worker_module
 from odradek_runtime.committer import Committer
 from odradek_runtime.errors import CommitFailedError, WorkerError
@@ -222,6 +224,23 @@ async def test_a_dead_workers_open_transaction_blocks_readers_no_longer_than_its
     await until_async(readable, 30)
     assert await lab.read(LETTERS) == []
     await committer.close()
+
+
+async def test_a_broker_that_is_silent_costs_the_deadline_and_no_more(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Caught: a cycle that has failed and then waits to abort, while its broker is long back under new connections."""
+    monkeypatch.setattr(committer_module, "STOP_SECONDS", 1000.0)
+    committer = await new_committer(lab, cycle_timeout_seconds=1)
+    await committer.commit([reply(call(0))], {CALLS: (1, "")})
+    for connection in committer._producer.client._conns.values():
+        connection._writer.transport.pause_reading()
+    with pytest.raises(CommitFailedError):
+        await asyncio.wait_for(committer.commit([reply(call(1))], {CALLS: (2, "")}), DEADLINE)
+    again = await new_committer(lab)
+    await again.commit([reply(call(1))], {CALLS: (2, "")})
+    await again.close()
+    assert await lab.answers() == ["call-0", "call-1"]
 
 
 async def test_an_idle_worker_writes_nothing(lab: Lab) -> None:

@@ -10,6 +10,12 @@ import contextlib
 from collections.abc import Sequence
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import (
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    RequestTimedOutError,
+)
 from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.structs import TopicPartition
 
@@ -29,6 +35,8 @@ from odradek_schemas.topics import BY_NAME, Kept
 STOP_SECONDS = 5.0
 """Deadline of taking leave of a broker that may not answer."""
 
+UNANSWERED = (TimeoutError, KafkaTimeoutError, KafkaConnectionError, NodeNotReadyError, RequestTimedOutError)
+"""The broker is away: there is nobody to abort the transaction. The next owner's fence does that."""
 
 TURN_RECORDS = 64
 """Records encoded in one turn of the event loop."""
@@ -102,7 +110,7 @@ class Committer:
                 return ends
         except Exception as error:  # noqa: BLE001 - classified and raised
             cause = _cause(self._producer, error)
-            await self._abandon()
+            await (_cut_off(self._producer) if isinstance(cause, UNANSWERED) else self._abandon())
             self._metrics.errors.labels(type(cause).__name__).inc()
             meaning = classify(cause)
             raise meaning from (None if meaning is cause else cause)
@@ -207,6 +215,17 @@ async def _discard(producer: AIOKafkaProducer) -> None:
             await producer.stop()
     except Exception:  # noqa: BLE001 - a producer in any state must be left behind
         await producer.client.close()
+
+
+async def _cut_off(producer: AIOKafkaProducer) -> None:
+    """End a producer without a word to the broker. What it has in flight fails with its connections."""
+    sender = producer._sender.sender_task
+    producer._closed = True
+    if sender is not None:
+        sender.cancel()
+    await producer.client.close()
+    if sender is not None:
+        await asyncio.wait({sender}, timeout=STOP_SECONDS)
 
 
 def _append(batch: BatchBuilder, record: Encoded) -> bool:

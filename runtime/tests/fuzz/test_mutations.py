@@ -7,7 +7,7 @@ from fuzz_verdict import Violation
 from test_fuzz import EXAMPLES
 from virtual_time import Stuck
 
-MOST_STORMS = 60
+MOST_STORMS = 300
 
 CASES = [(name, kind) for name, mutation in MUTATIONS.items() for kind in mutation.kinds]
 SAMPLE = [("offsets_without_outputs", "loose")]
