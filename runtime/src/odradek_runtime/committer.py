@@ -34,6 +34,8 @@ from odradek_schemas.topics import BY_NAME, Kept
 
 STOP_SECONDS = 5.0
 """Deadline of taking leave of a broker that may not answer."""
+CUT_OFF_SECONDS = 0.1
+"""For what a producer has in flight to fail, when its connections are gone."""
 
 UNANSWERED = (TimeoutError, KafkaTimeoutError, KafkaConnectionError, NodeNotReadyError, RequestTimedOutError)
 """The broker is away: there is nobody to abort the transaction. The next owner's fence does that."""
@@ -225,7 +227,8 @@ async def _cut_off(producer: AIOKafkaProducer) -> None:
         sender.cancel()
     await producer.client.close()
     if sender is not None:
-        await asyncio.wait({sender}, timeout=STOP_SECONDS)
+        await asyncio.wait({sender}, timeout=CUT_OFF_SECONDS)
+        sender.cancel()  # it may be looking for a coordinator, which it does until there is one
 
 
 def _append(batch: BatchBuilder, record: Encoded) -> bool:
