@@ -45,12 +45,17 @@ def assign_numbers(claims: Mapping[str, Claim], numbers: Iterable[int]) -> dict[
 
 
 class NumberAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """aiokafka's assignor protocol around `assign_numbers`; one instance a consumer."""
+    """aiokafka's assignor protocol around `assign_numbers`; one instance a consumer.
+
+    `partitions`: how many numbers there are. The worker has checked that its topics have so many; a leader whose
+    metadata lags, as just after a broker came back, would give nothing to anybody, and nobody would ask again.
+    """
 
     name = "odradek-numbers"
 
-    def __init__(self) -> None:
+    def __init__(self, partitions: int) -> None:
         self.claim = Claim()
+        self._partitions = partitions
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
         user_data = json.dumps({"numbers": sorted(self.claim.numbers), "generation": self.claim.generation})
@@ -59,11 +64,8 @@ class NumberAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
     def assign(
         self, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata]
     ) -> dict[str, ConsumerProtocolMemberAssignment]:
-        topics = sorted({topic for member in members.values() for topic in member.subscription})
-        counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in topics}
         claims = {member: _read_claim(metadata.user_data) for member, metadata in members.items()}
-        # A number that some topic does not have (metadata that lags) is nobody's: half of it can't be owned.
-        owned = assign_numbers(claims, range(min(counts.values(), default=0)))
+        owned = assign_numbers(claims, range(self._partitions))
         return {
             member: ConsumerProtocolMemberAssignment(
                 0, [(topic, sorted(owned[member])) for topic in sorted(metadata.subscription)], b""

@@ -39,7 +39,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
     def __init__(self, worker: str, inputs: tuple[str, ...], names: Names, settings: WorkerSettings) -> None:
         self._inputs = inputs
         self._names = names
-        self._assignor = NumberAssignor()
+        self._assignor = NumberAssignor(settings.partitions)
         self._generation = -1
         self._failure: Exception | None = None
         self._numbers: frozenset[int] = frozenset()

@@ -33,3 +33,21 @@ def test_a_number_lost_between_two_generations_is_acquired_by_the_next_assignmen
     world.advance(1)
     assert [fault.request for fault in world.network.struck] == ["SyncGroup", "Produce"]
     world.settle()
+
+
+def test_members_that_join_a_broker_which_has_just_come_back_are_given_their_numbers() -> None:
+    """The leader's metadata knew of no topic yet: it gave nothing to anybody, and nobody asked again."""
+    world = World("journal", seed=3_570_831_011, static=True)
+    world.rollouts = [[0, 99, 0]]
+    try:
+        for number in range(3):
+            world.start(f"w{number}")
+            world.advance(0.02)
+        world.put(A, [(0, "plain")])
+        world.advance(0.6)
+        world.network.crash()
+        world.advance(5)
+        world.network.heal()
+        world.settle()
+    finally:
+        world.close()
