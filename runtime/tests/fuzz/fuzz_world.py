@@ -256,8 +256,9 @@ class World:
         self.verdict.check()
 
     def restore_again(self) -> None:
-        """Everybody stops cleanly; a new worker restores the state and has nothing to do."""
+        """Everybody stops cleanly, whoever starts them too; a new worker restores the state and has nothing to do."""
         outputs = self.verdict.answers()
+        self._restarts.clear()
         leaving = self.running()
         for member in leaving:
             if not member.stopped:
