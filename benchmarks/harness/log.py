@@ -12,6 +12,7 @@ from aiokafka.structs import TopicPartition
 from benchmarks.harness.deployment import Deployment
 from odradek_runtime.names import Names
 from odradek_runtime.partitioning import partition_of
+from odradek_runtime.progress import positions_record
 from odradek_schemas.codec import decode, encode, read_envelope
 from odradek_schemas.events import Event, RecordCoordinates, RunFinished, RunRequested
 from odradek_schemas.topics import BY_NAME, RUNS
@@ -96,14 +97,18 @@ class Log:
                 for raw in (raw for records in fetched.values() for raw in records if raw.value):
                     yield raw
 
-    async def rewind(self, group: str, topic: str) -> None:
-        """Let a group without members begin a topic anew."""
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=self._bootstrap, group_id=self.names.group(group), enable_auto_commit=False
-        )
-        async with asyncio.timeout(READ_SECONDS), consumer:
-            consumer.assign(self._of((topic,)))
-            await consumer.commit(dict.fromkeys(self._of((topic,)), 0))
+    async def rewind(self, worker: str, topic: str) -> None:
+        """Let workers of a kind, none of which may run, begin a topic anew."""
+        async with AIOKafkaProducer(bootstrap_servers=self._bootstrap) as producer:
+            for number in range(self._partitions):
+                record = positions_record(worker, number, {topic: (0, "")})
+                await producer.send_and_wait(
+                    self.names.positions(worker),
+                    record.value,
+                    record.key,
+                    number,
+                    headers=list(record.headers),
+                )
 
     def _of(self, topics: tuple[str, ...]) -> list[TopicPartition]:
         return [
