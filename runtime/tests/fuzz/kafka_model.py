@@ -19,7 +19,7 @@ from virtual_time import VirtualLoop
 NO_ERROR, LOADING, METADATA_TOO_LARGE = 0, 14, 12
 NODE, HOST, PORT = 0, "broker", 9092
 DELAYS = (0.0005,) * 8 + (0.002,) * 8 + (0.01, 0.01, 0.05, 0.8)
-FORGETS = 0.3
+FORGETS = 0.0
 OUTSIDE = Context()
 """What the broker does is done in nobody's process."""
 
