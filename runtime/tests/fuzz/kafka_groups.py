@@ -1,6 +1,6 @@
 """The group coordinator's rules: generations, eager rebalances, sessions, static members, committed offsets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCING, MEMBER_ID_REQUIRED = 22, 25, 27, 79
@@ -26,9 +26,11 @@ class Member:
 
 
 class Group:
-    """One group. `later` runs something after so many seconds."""
+    """One group. `later` runs something after so many seconds; `names`: no member's is given twice, ever."""
 
-    def __init__(self, later: Callable[[Callable[[], None], float | None], None]) -> None:
+    def __init__(
+        self, later: Callable[[Callable[[], None], float | None], None], names: Iterator[int]
+    ) -> None:
         self.offsets: dict[tuple[str, int], tuple[int, str]] = {}
         self.generation = 0
         self.state = "empty"
@@ -36,7 +38,7 @@ class Group:
         self.leader = ""
         self.rebalances = 0
         self._later = later
-        self._names = 0
+        self._names = names
         self._promised: set[str] = set()
 
     def join(self, reply: Reply, name: str, client: str, instance: str | None, session: float, rebalance: float,
@@ -46,8 +48,7 @@ class Group:
             reply(UNKNOWN_MEMBER, -1, "", "", name, [])
             return
         if not name:
-            self._names += 1
-            name = f"{client}-{self._names}"
+            name = f"{client}-{next(self._names)}"
             known = next((m for m in self.members.values() if m.instance and m.instance == instance), None)
             if known is not None:
                 self._replace(known, name, reply, metadata)

@@ -4,6 +4,7 @@ One node. Latencies are drawn; the log, the transactions, the group and its offs
 requests do not. What a broker checks and the runtime never does (authorisation, quotas) is left out.
 """
 
+import itertools
 import random
 from collections import defaultdict
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from virtual_time import VirtualLoop
 NO_ERROR, LOADING, METADATA_TOO_LARGE = 0, 14, 12
 NODE, HOST, PORT = 0, "broker", 9092
 DELAYS = (0.0005,) * 8 + (0.002,) * 8 + (0.01, 0.01, 0.05, 0.8)
-FORGETS = 0.0
+FORGETS = 0.3
 OUTSIDE = Context()
 """What the broker does is done in nobody's process."""
 
@@ -35,7 +36,8 @@ class Broker:
         self.topics = topics
         self.logs = {(topic, n): Partition(f"{topic}[{n}]") for topic in topics for n in range(topics[topic])}
         self.transactions = Transactions(self.later, self._mark)
-        self.groups: dict[str, Group] = defaultdict(lambda: Group(self.later))
+        names = itertools.count(1)  # of a group that was forgotten, too
+        self.groups: dict[str, Group] = defaultdict(lambda: Group(self.later, names))
         self.loading = False
         self.decided: Callable[[], None] = lambda: None
         self._waiting: list[Callable[[], None]] = []
