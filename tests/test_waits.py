@@ -41,7 +41,7 @@ PACES = {
     "odradek_runtime.gathering.MOST_SECONDS",
     "odradek_runtime.logs.REPEAT_SECONDS",
     "odradek_runtime.loop_delay.TICK_SECONDS",
-    "odradek_runtime.service.START_RETRY_SECONDS",
+    "odradek_runtime.service.BROKER_RETRY_SECONDS",
     "odradek_runtime.stateful.IDLE_SECONDS",
     "odradek_runtime.topics.LOOK_EVERY_SECONDS",
     "odradek_runtime.tuning.TRANSACTION_BACKOFF_SECONDS",

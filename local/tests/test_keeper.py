@@ -14,7 +14,6 @@ import pytest
 from odradek_local.keeper import Keeper
 from odradek_local.process import Process, ProcessError
 from odradek_local.restarts import RestartBudget
-from odradek_local.stack import Part
 from odradek_local.state import PartStatus, StackState, Status
 
 DEADLINE_S = 20.0
@@ -56,11 +55,6 @@ async def until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0.02)
 
 
-async def bring_up(kept: Keeper, *parts: Part) -> None:
-    kept.start(parts)
-    await kept.healthy(parts)
-
-
 def keeper(folder: Path) -> tuple[Keeper, list[Status]]:
     """A keeper, and the stack's status at each of its reports."""
     seen: list[Status] = []
@@ -81,7 +75,7 @@ def keeper(folder: Path) -> tuple[Keeper, list[Status]]:
 async def test_a_part_that_is_killed_is_restarted(tmp_path: Path) -> None:
     part = Stand("part", LASTING, tmp_path)
     kept, seen = keeper(tmp_path)
-    await bring_up(kept, part)
+    await kept.bring_up([part])
     keeping = asyncio.create_task(kept.keep())
     killed = part.process.pid
     os.kill(killed, signal.SIGKILL)
@@ -100,7 +94,7 @@ async def test_a_part_that_dies_again_and_again_is_given_up_and_said(tmp_path: P
     dying = Stand("dying", LASTING, tmp_path)
     other = Stand("other", LASTING, tmp_path)
     kept, _ = keeper(tmp_path)
-    await bring_up(kept, dying, other)
+    await kept.bring_up([dying, other])
     dying.process.command = [sys.executable, "-c", BROKEN]
     keeping = asyncio.create_task(kept.keep())
     dying.process.kill()
@@ -118,7 +112,7 @@ async def test_a_part_that_never_becomes_healthy_is_an_error_with_its_log(tmp_pa
     kept, _ = keeper(tmp_path)
     try:
         with pytest.raises(ProcessError, match="no such luck"):
-            await bring_up(kept, Stand("broken", BROKEN, tmp_path))
+            await kept.bring_up([Stand("broken", BROKEN, tmp_path)])
     finally:
         await kept.stop()
 

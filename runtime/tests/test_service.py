@@ -136,25 +136,11 @@ async def test_a_worker_that_starts_waits_for_a_broker_that_is_away(lab: Lab) ->
     program = lab.start_program(
         "echo", "service", bootstrap_servers=f"127.0.0.1:{port}", http_port=http, broker_timeout_seconds=30
     )
-    await until(lambda: bool(program.events("waiting at the start")))
+    await until(lambda: bool(program.events("waiting for the broker")))
     async with relay(port, lab.bootstrap):
         await answers(program, http, "/readyz")
         await lab.send(CALLS, [call(0)])
         await lab.answered(1)
-
-
-async def test_a_worker_that_starts_waits_for_topics_that_are_about_to_be_made(lab: Lab) -> None:
-    """Caught: workers that must be started after the topics were made, one after the other."""
-    late, http = Lab(lab.bootstrap, f"{lab.prefix}late.", lab.folder), free_port()
-    program = lab.start_program(
-        "echo", "service", topic_prefix=late.prefix, http_port=http, topics_timeout_seconds=30
-    )
-    await until(lambda: bool(program.events("waiting at the start")))
-    try:
-        await late.set_up()
-        await answers(program, http, "/readyz")
-    finally:
-        await late.tear_down()
 
 
 async def test_a_port_that_is_taken_ends_the_service_and_is_named(lab: Lab) -> None:

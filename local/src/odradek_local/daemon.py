@@ -26,10 +26,9 @@ async def run(settings: LocalSettings) -> None:
         stack = Stack(settings)
         keeper = Keeper(_initial_state(stack), lambda state: write_state(settings.folder, state))
         try:
-            keeper.start(stack.foundation)
-            keeper.start(stack.services)  # they take as long to start as the broker, and wait for it
-            await _apply_topics(stack, keeper)
-            await keeper.healthy([*stack.foundation, *stack.services])
+            await keeper.bring_up(stack.foundation)
+            await _apply_topics(stack)
+            await keeper.bring_up(stack.services)
             await turn.aclose()
             await keeper.keep()
         except Exception as error:
@@ -39,10 +38,9 @@ async def run(settings: LocalSettings) -> None:
             await keeper.stop()
 
 
-async def _apply_topics(stack: Stack, keeper: Keeper) -> None:
-    from odradek_runtime.topics import apply_topics  # here: it takes long, and the broker starts meanwhile
+async def _apply_topics(stack: Stack) -> None:
+    from odradek_runtime.topics import apply_topics  # here: it takes long, and the broker is to start first
 
-    await keeper.healthy([stack.broker])
     await apply_topics(stack.broker.bootstrap, stack.settings.topic_prefix, stack.settings.partitions)
 
 

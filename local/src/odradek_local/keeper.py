@@ -1,4 +1,4 @@
-"""Keeps the parts of a stack: starts them, restarts what dies, stops them in reverse order."""
+"""Keeps the parts of a stack: starts them in order, restarts what dies, stops them in reverse order."""
 
 import asyncio
 import logging
@@ -23,17 +23,14 @@ class Keeper:
         self._report = report
         self._layers: list[Sequence[Part]] = []
 
-    def start(self, parts: Sequence[Part]) -> None:
-        """Starts these parts, all at once; raises JarError."""
+    async def bring_up(self, parts: Sequence[Part]) -> None:
+        """Starts these parts at once and waits until all are healthy; raises ProcessError, JarError."""
         self._layers.append(parts)
         for part in parts:
             part.start()
             log.info("%s started: pid %d, port %d", part.name, part.process.pid, part.port)
             self.state.parts.append(_starting(part))
             self._report(self.state)
-
-    async def healthy(self, parts: Sequence[Part]) -> None:
-        """Waits until all of these parts are healthy; raises ProcessError."""
         await asyncio.gather(*(self._until_healthy(part) for part in parts))
 
     async def keep(self) -> None:

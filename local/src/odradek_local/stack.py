@@ -14,9 +14,6 @@ from odradek_local.process import Process
 from odradek_local.service import SERVICES, Needs, Service, inherited
 from odradek_local.settings import LocalSettings, Upstream
 
-FOUNDATION_SECONDS = 120.0
-"""How long a service waits for the broker and the topics, which start together with it."""
-
 
 class Part(Protocol):
     """A process of the stack, with what it takes to start it, know it well and stop it."""
@@ -60,7 +57,7 @@ class Stack:
 
     @property
     def foundation(self) -> list[Part]:
-        """What the services call, and are stopped before."""
+        """What runs before the services can."""
         return [self.broker, self.model] if self.model else [self.broker]
 
     def _service(self, needs: Needs, port: int, keys: KeyFiles, logs: Path) -> Service:
@@ -75,8 +72,6 @@ class Stack:
             "ODRADEK_BLOB_STORE": self.blob_store,
             "ODRADEK_HTTP_PORT": str(port),
             "ODRADEK_WORKER_ID": f"{needs.name}-0",
-            "ODRADEK_BROKER_TIMEOUT_SECONDS": str(FOUNDATION_SECONDS),
-            "ODRADEK_TOPICS_TIMEOUT_SECONDS": str(FOUNDATION_SECONDS),
         }
         if needs.public_key:
             env["ODRADEK_SEALING_PUBLIC_KEY_FILE"] = str(keys.public)

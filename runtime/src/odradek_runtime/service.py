@@ -32,14 +32,14 @@ from odradek_runtime.loop_delay import watch_loop_delay
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
 from odradek_runtime.settings import WorkerSettings
-from odradek_runtime.topics import BrokerAwayError, TopicError, TopicsMissingError, check_topics
+from odradek_runtime.topics import BrokerAwayError, TopicError, check_topics
 from odradek_runtime.tuning import tune_aiokafka, tune_garbage_collector
 from odradek_runtime.worker import Worker
 
 HTTP_SECONDS = 3
 """How long a request that is being answered holds up the end."""
 
-START_RETRY_SECONDS = 0.2
+BROKER_RETRY_SECONDS = 0.5
 
 log = get_logger(__name__)
 
@@ -97,25 +97,16 @@ async def serve(processor: Processor, settings: WorkerSettings) -> None:
 
 
 async def _check_topics(settings: WorkerSettings) -> None:
-    """A broker that is away comes back: a worker that ended at once would use up its restarts meanwhile.
-
-    So it is with topics that are about to be made, where the settings say that they are.
-    """
-    patience = {
-        BrokerAwayError: settings.broker_timeout_seconds,
-        TopicsMissingError: settings.topics_timeout_seconds,
-    }
-    started, told = time.monotonic(), set[type[TopicError]]()
+    """A broker that is away comes back: a worker that ended at once would use up its restarts meanwhile."""
+    deadline = time.monotonic() + settings.broker_timeout_seconds
     while True:
         try:
             return await check_topics(settings.bootstrap_servers, settings.topic_prefix, settings.partitions)
-        except (BrokerAwayError, TopicsMissingError) as error:
-            if time.monotonic() >= started + patience[type(error)]:
+        except BrokerAwayError as error:
+            if time.monotonic() >= deadline:
                 raise
-            if type(error) not in told:
-                told.add(type(error))
-                log.warning("waiting at the start", reason=str(error))
-            await asyncio.sleep(START_RETRY_SECONDS)
+            log.warning("waiting for the broker", reason=str(error))
+            await asyncio.sleep(BROKER_RETRY_SECONDS)
 
 
 async def _run(worker: Worker, server: "Server") -> None:

@@ -26,11 +26,6 @@ class WorkerSettings(BaseSettings):
     broker_timeout_seconds: float = Field(
         default=60.0, ge=0, description="How long a worker that starts waits for a broker that is away."
     )
-    topics_timeout_seconds: float = Field(
-        default=0.0,
-        ge=0,
-        description="How long a worker that starts waits for topics that are not there yet.",
-    )
     session_timeout_seconds: float = Field(
         default=6.0, gt=0, description="Silence after which a worker is dead."
     )

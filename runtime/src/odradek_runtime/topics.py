@@ -27,10 +27,6 @@ class TopicError(Exception):
     """The topics are not as they must be, or Kafka can't be asked; the message says what to do."""
 
 
-class TopicsMissingError(TopicError):
-    """Topics are not there: they may be about to be made."""
-
-
 class BrokerAwayError(TopicError):
     """Kafka can't be reached, or does not answer."""
 
@@ -136,16 +132,13 @@ async def check_topics(
 
     Raises:
         TopicError: they are not; names each difference and the command that puts it right.
-        TopicsMissingError: the same, and some are not there at all.
         BrokerAwayError: Kafka can't be reached or does not answer in time.
     """
     differences = await diff_topics(bootstrap, prefix, partitions, topics, timeout_seconds)
     _refuse_repartitioning(differences)
     if differences:
         what = "; ".join(map(str, differences))
-        missing = any(difference.what == "topic" for difference in differences)
-        error = TopicsMissingError if missing else TopicError
-        raise error(f"topics at {bootstrap} are not as declared: {what}. Run `{APPLY_COMMAND}`")
+        raise TopicError(f"topics at {bootstrap} are not as declared: {what}. Run `{APPLY_COMMAND}`")
 
 
 def _refuse_repartitioning(differences: list[Difference]) -> None:
