@@ -1,5 +1,8 @@
 """10,000 rollouts in flight with a model that takes 30 s: memory of each worker, and how late their event loops are.
 
+Twice: with a model that takes 30 s for every answer, so that what was asked in one moment comes back in one moment, and
+with one that takes 15 to 45 s, as models do whose answers differ in length.
+
 Nobody may be thrown out of its group for being busy: no partition number is taken over again while the run plays.
 
 It needs more than the defaults: 16 partitions (the gateway may have 800 calls of each in flight, which is what fits in
@@ -13,13 +16,15 @@ from benchmarks.harness.measurement import Bench, Measurement, alone, say
 from benchmarks.harness.runs import play
 from benchmarks.harness.sampling import watching
 from benchmarks.harness.scrape import Scrape
-from benchmarks.harness.stack import Shape
+from benchmarks.harness.stack import AT_ONCE, Shape, Speed
 from benchmarks.harness.workloads import SINGLE_TURN
 from odradek_schemas.topics import AGENT, GATEWAY
 
+EXACT = Speed("thirty_seconds", 30_000)
+SPREAD = Speed("about_thirty_seconds", 30_000, spread=0.5)
 SHAPE = Shape(
     partitions=16,
-    models=(("at_once", 0), ("thirty_seconds", 30_000)),
+    speeds=(AT_ONCE, EXACT, SPREAD),
     settings={AGENT: {"ODRADEK_MAX_ROLLOUTS_IN_FLIGHT": "16384"}, GATEWAY: {"ODRADEK_MAX_IN_FLIGHT": "800"}},
     max_concurrency=16384,
 )
@@ -40,10 +45,15 @@ async def measure(bench: Bench, sizes: Sizes) -> None:
     deployment = bench.stack.deployment
     say(f"warming up with {sizes.warm_up} rollouts")
     await play(deployment, SINGLE_TURN, sizes.warm_up, check=False)
-    with bench.results.series(
-        "crowd", rollouts=sizes.rollouts, in_flight=sizes.in_flight, model_ms=30_000
-    ) as series:
-        say(f"{sizes.rollouts} rollouts, {sizes.in_flight} in flight")
+    for name, speed in {"crowd": EXACT, "crowd.spread": SPREAD}.items():
+        await _play(bench, sizes, name, speed)
+
+
+async def _play(bench: Bench, sizes: Sizes, name: str, speed: Speed) -> None:
+    deployment = bench.stack.deployment
+    setting = {"rollouts": sizes.rollouts, "in_flight": sizes.in_flight}
+    with bench.results.series(name, **setting, model_ms=speed.milliseconds, spread=speed.spread) as series:
+        say(f"{name}: {sizes.rollouts} rollouts, {sizes.in_flight} in flight")
         before = await _scrapes(deployment)
         async with watching(deployment, sizes.look_seconds) as samples:
             played = await play(
@@ -51,8 +61,8 @@ async def measure(bench: Bench, sizes: Sizes) -> None:
                 SINGLE_TURN,
                 sizes.rollouts,
                 in_flight=sizes.in_flight,
-                speed="thirty_seconds",
-                within=MEASUREMENT.limit_seconds,
+                speed=speed.name,
+                within=MEASUREMENT.limit_seconds / 2,
             )
         after = await _scrapes(deployment)
         peaks = {kind: max(sample.rss[kind] for sample in samples) for kind in deployment.ports}
@@ -88,7 +98,7 @@ MEASUREMENT = Measurement(
     measure,
     sizes=Sizes(),
     smoke=Sizes(rollouts=400, in_flight=400, warm_up=400, look_seconds=0.5),
-    limit_seconds=300,
+    limit_seconds=480,
     shape=SHAPE,
 )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from benchmarks.harness.log import Log
 from benchmarks.harness.measurement import Bench, Measurement, alone, say
 from benchmarks.harness.runs import play
-from benchmarks.harness.stack import Shape
+from benchmarks.harness.stack import AT_ONCE, Shape, Speed
 from benchmarks.harness.workloads import SINGLE_TURN
 from benchmarks.latency import quantile
 from odradek_schemas.events import RewardAssigned
@@ -17,7 +17,7 @@ from odradek_schemas.topics import GATEWAY, REWARDS
 
 IN_FLIGHT = 1024
 SHAPE = Shape(
-    models=(("at_once", 0), ("one_second", 1000)),
+    speeds=(AT_ONCE, Speed("one_second", 1000)),
     settings={GATEWAY: {"ODRADEK_MAX_IN_FLIGHT": "512"}},
     max_concurrency=2 * IN_FLIGHT,
 )

@@ -25,6 +25,7 @@ _FURTHER = {
     "scaling": ("workers", "partitions"),
 }
 """The tables of a measurement besides goal and measured."""
+_CROWDS = {"crowd": "a model that takes 30 s", "crowd.spread": "a model that takes 15 to 45 s"}
 _TITLES = {SINGLE_TURN.name: SINGLE_TURN.title, MULTI_STEP.name: MULTI_STEP.title}
 
 
@@ -37,8 +38,8 @@ def rendered(latest: tables.Latest, lines: Sequence[Line]) -> Mapping[str, Calla
         "cpu": lambda: tables.components(latest, cpu, "cpu_ms"),
         "workers": lambda: tables.scaling(latest, "workers", (1, 2, 4), _TITLES),
         "partitions": lambda: tables.scaling(latest, "partitions", (8, 16, 32), _TITLES),
-        "crowd": lambda: tables.components(latest, {"crowd": "memory at most, MB"}, "rss_mb"),
-        "loop-delay": lambda: tables.components(latest, {"crowd": "loop delay p99, ms"}, "loop_ms_p99"),
+        "crowd": lambda: tables.components(latest, _CROWDS, "rss_mb"),
+        "loop-delay": lambda: tables.components(latest, _CROWDS, "loop_ms_p99"),
         "endurance": lambda: tables.components(
             latest, {"endurance": "grown after the first fifth, MB"}, "grown_mb"
         ),

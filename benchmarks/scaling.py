@@ -78,10 +78,18 @@ async def _costs(bench: Bench, deployment: Deployment, sizes: Sizes, name: str) 
             f"{name}.{work.name}", rollouts=rollouts, in_flight=sizes.in_flight
         ) as series:
             for _ in range(sizes.repeats):
+                before = await _transactions(deployment)
                 played = await play(deployment, work, rollouts, in_flight=sizes.in_flight)
-                series.add(played.figures)
+                transactions = (await _transactions(deployment) - before) / rollouts
+                series.add(played.figures | {"transactions_per_rollout": round(transactions, 3)})
         cost = series.summary()["cpu_ms_per_rollout"]
         say(f"{name}: {work.name} {cost['median']} ms ({cost['min']} to {cost['max']})")
+
+
+async def _transactions(deployment: Deployment) -> float:
+    """How many transactions all workers have committed."""
+    seen = [await deployment.scrape(kind) for kind in deployment.ports]
+    return sum(of.total("odradek_transactions_total") for of in seen)
 
 
 MEASUREMENT = Measurement(

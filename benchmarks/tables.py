@@ -82,12 +82,18 @@ def budget(latest: Latest, series: str) -> str:
 
 
 def scaling(latest: Latest, kind: str, steps: Sequence[int], columns: Mapping[str, str]) -> str:
-    """CPU per rollout at each step, and its largest component's growth."""
+    """CPU and transactions per rollout at each step."""
     rows = []
     for step in steps:
-        cells = [_cost(latest, f"scaling.{kind}.{step}.{work}") for work in columns]
-        rows.append([str(step), *cells])
-    return markdown((kind, *(f"{title}, ms of CPU per rollout" for title in columns.values())), rows)
+        series = [f"scaling.{kind}.{step}.{work}" for work in columns]
+        costs = [[_cost(latest, name), _median(latest, name, "transactions_per_rollout")] for name in series]
+        rows.append([str(step), *(cell for pair in costs for cell in pair)])
+    heads = [
+        head
+        for title in columns.values()
+        for head in (f"{title}, ms of CPU per rollout", "transactions per rollout")
+    ]
+    return markdown((kind, *heads), rows)
 
 
 def provenance(latest: Latest) -> str:

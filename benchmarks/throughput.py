@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from benchmarks.harness.measurement import Bench, Measurement, alone, say
 from benchmarks.harness.runs import IN_FLIGHT, play
-from benchmarks.harness.stack import Shape
+from benchmarks.harness.stack import AT_ONCE, Shape, Speed
 from benchmarks.harness.workloads import BOTH, Workload
 
-STANDARD = Shape(models=(("at_once", 0), ("slow", 250)))
+STANDARD = Shape(speeds=(AT_ONCE, Speed("slow", 250)))
 """The stack as `odradek up` makes it, with a model that takes no time and one that takes 250 ms."""
 
 

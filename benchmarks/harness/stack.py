@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.harness.deployment import Deployment
 from benchmarks.harness.machine import ROOT
@@ -27,16 +28,27 @@ HEALTHY_SECONDS = 90.0
 _NEEDS = {needs.name: needs for needs in SERVICES}
 
 
+class Speed(NamedTuple):
+    """How long a scripted model server takes: `spread` 0.5 is from half to one and a half times `milliseconds`."""
+
+    name: str
+    milliseconds: int
+    spread: float = 0.0
+
+
+AT_ONCE = Speed("at_once", 0)
+
+
 @dataclass(frozen=True)
 class Shape:
     """What a stack is made with.
 
-    `models`: milliseconds each scripted model server takes, by the name of its speed; `settings`: variables of the
-    environment by worker; `max_concurrency`: requests at once to one model, None: the gateway's default.
+    `speeds`: a scripted model server for each; `settings`: variables of the environment by worker; `max_concurrency`:
+    requests at once to one model, None: the gateway's default.
     """
 
     partitions: int = 4
-    models: tuple[tuple[str, int], ...] = (("at_once", 0),)
+    speeds: tuple[Speed, ...] = (AT_ONCE,)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     max_concurrency: int | None = None
 
@@ -112,7 +124,7 @@ async def running(shape: Shape, folder: Path) -> AsyncIterator[RunningStack]:
 @asynccontextmanager
 async def scripted_models(shape: Shape, folder: Path) -> AsyncIterator[dict[str, "ScriptedModel"]]:
     """The shape's model servers, by the name of their speed."""
-    models = {speed: ScriptedModel(folder, speed, latency_ms) for speed, latency_ms in shape.models}
+    models = {speed.name: ScriptedModel(folder, speed) for speed in shape.speeds}
     try:
         for model in models.values():
             model.process.start()
@@ -127,11 +139,12 @@ async def scripted_models(shape: Shape, folder: Path) -> AsyncIterator[dict[str,
 class ScriptedModel:
     """A model server that answers by script after some milliseconds."""
 
-    def __init__(self, folder: Path, speed: str, latency_ms: int) -> None:
-        self._port_file = folder / f"{speed}.port"
+    def __init__(self, folder: Path, speed: Speed) -> None:
+        self._port_file = folder / f"{speed.name}.port"
         command = [sys.executable, str(ROOT / "tests/support/scripted_model.py"), "--port", "0"]
-        more = ["--port-file", str(self._port_file), "--latency-ms", str(latency_ms)]
-        self.process = Process(f"the scripted model {speed}", [*command, *more], log=folder / f"{speed}.log")
+        latency = ["--latency-ms", str(speed.milliseconds), "--spread", str(speed.spread)]
+        command += ["--port-file", str(self._port_file), *latency]
+        self.process = Process(f"the scripted model {speed.name}", command, log=folder / f"{speed.name}.log")
 
     async def healthy(self) -> None:
         """Wait until it listens. Raises ProcessError."""

@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import contextlib
 import os
+import random
 import re
 import signal
 import time
@@ -506,6 +507,7 @@ class Model:
     script: Script
     options: Options
     latency: float
+    spread: float
     log: TextIO | None
     counts: Counter[str] = field(default_factory=Counter)
     fault: Script | None = None
@@ -659,7 +661,9 @@ class Connection(asyncio.Protocol):
         if not self.model.latency:
             return self.send(status, body, headers)
         self.busy = True
-        asyncio.get_running_loop().call_later(self.model.latency, self.resume, status, body, headers)
+        spread = random.uniform(-self.model.spread, self.model.spread)
+        latency = self.model.latency * (1 + spread)
+        asyncio.get_running_loop().call_later(latency, self.resume, status, body, headers)
         return None
 
     def resume(self, status: int, body: bytes, headers: tuple[str, ...]) -> None:
@@ -716,6 +720,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--port-file", type=Path, help="where to write the port once it listens")
     parser.add_argument("--script", choices=SCRIPTS, default="instant", help="what the model `scripted` does")
     parser.add_argument("--latency-ms", type=float, default=0.0, help="time before each answer")
+    parser.add_argument(
+        "--spread", type=float, default=0.0, help="share by which that time is shorter or longer, at random"
+    )
     parser.add_argument("--log", type=Path, help="a JSON line for each chat completion asked for")
     parser.add_argument(
         "--tool-calls", type=int, default=3, help="tool_loop: calls of tools it does not know"
@@ -731,7 +738,7 @@ def main() -> None:
     given = parse_arguments()
     options = Options(given.tool_calls, given.retry_after, given.fail_first)
     with given.log.open("a", buffering=1) if given.log else contextlib.nullcontext() as log:
-        model = Model(SCRIPTS[given.script], options, given.latency_ms / 1000, log)
+        model = Model(SCRIPTS[given.script], options, given.latency_ms / 1000, given.spread, log)
         uvloop.run(serve(model, given.port, given.port_file))
 
 
