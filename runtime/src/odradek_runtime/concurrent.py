@@ -15,14 +15,12 @@ from odradek_runtime.owners import Flow
 from odradek_runtime.positions import MAX_IN_FLIGHT
 from odradek_runtime.progress import Positions
 from odradek_runtime.records import Outputs, RawRecord, Record
+from odradek_runtime.turn import Turn
 from odradek_runtime.window import Window
 from odradek_schemas.codec import RecordError
 from odradek_schemas.events import Event
 
 IDLE_SECONDS = 1.0
-MOST_BEGUN = 64
-"""Records of a partition that are begun in one turn of the event loop. Were thousands begun at once, as after a
-restart, each of their further steps would come all at once, too: turns of seconds, in which no heartbeat is sent."""
 
 log = get_logger(__name__)
 
@@ -38,6 +36,7 @@ class ConcurrentOwner:
         acquired: Acquired,
         intake: Intake,
         flow: Flow,
+        turn: Turn,
         metrics: Metrics,
         drain_seconds: float,
     ) -> None:
@@ -45,6 +44,7 @@ class ConcurrentOwner:
         self._committer = acquired.committer
         self._intake = intake
         self._flow = flow
+        self._turn = turn
         self._metrics = metrics
         self._most = min(processor.max_in_flight, MAX_IN_FLIGHT)
         self._ordered = processor.ordered
@@ -63,7 +63,6 @@ class ConcurrentOwner:
         self._draining = False
         self._closing = False
         self._flowing = True
-        self._begun = 0
         metrics.in_flight.labels(str(partition)).set_function(lambda: len(self._tasks))
 
     def positions(self) -> dict[str, int]:
@@ -138,26 +137,14 @@ class ConcurrentOwner:
 
     def _pump(self) -> None:
         """Hand out records while there is room; none while somebody else may have been given this number."""
-        while self._has_room() and self._flow.holds():
+        while self._has_room() and self._flow.holds() and self._turn.take(self._pump):
             topic, raw = self._waiting.popleft()
             self._windows[topic].hand_out(raw.offset)
-            if not self._begun:
-                asyncio.get_running_loop().call_soon(self._next_turn)
-            self._begun += 1
             self._start(topic, raw)
         self._apply_pressure()
 
     def _has_room(self) -> bool:
-        return bool(
-            self._waiting
-            and self._begun < MOST_BEGUN
-            and len(self._tasks) < self._most
-            and not self._draining
-        )
-
-    def _next_turn(self) -> None:
-        self._begun = 0
-        self._pump()
+        return bool(self._waiting and len(self._tasks) < self._most and not self._draining)
 
     def _apply_pressure(self) -> None:
         """Said at each record without room, since a rebalance resumes what was paused; else only when it changes."""

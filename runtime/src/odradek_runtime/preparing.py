@@ -15,6 +15,7 @@ from odradek_runtime.records import Outputs
 from odradek_runtime.restoring import Restore, restore_fold, restore_handler
 from odradek_runtime.settings import WorkerSettings
 from odradek_runtime.stateful import StatefulOwner
+from odradek_runtime.turn import Turn
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,14 @@ def prepare(
     number: int,
     flow: NumberFlow,
     intake: Intake,
+    turn: Turn,
     settings: WorkerSettings,
     metrics: Metrics,
 ) -> Prepared:
     """Create the fold or handler of partition `number`."""
     if isinstance(processor, StatefulProcessor):
         return _prepare_fold(processor, number, flow, intake, settings, metrics)
-    return _prepare_handler(processor, number, flow, intake, settings, metrics)
+    return _prepare_handler(processor, number, flow, intake, turn, settings, metrics)
 
 
 def _prepare_fold(
@@ -67,6 +69,7 @@ def _prepare_handler(
     number: int,
     flow: NumberFlow,
     intake: Intake,
+    turn: Turn,
     settings: WorkerSettings,
     metrics: Metrics,
 ) -> Prepared:
@@ -81,7 +84,7 @@ def _prepare_handler(
     def build(acquired: Acquired) -> Owner:
         nonlocal owner
         owner = ConcurrentOwner(
-            number, processor, handler, acquired, intake, flow, metrics, settings.drain_timeout_seconds
+            number, processor, handler, acquired, intake, flow, turn, metrics, settings.drain_timeout_seconds
         )
         return owner
 

@@ -30,6 +30,7 @@ from odradek_runtime.records import RawRecord
 from odradek_runtime.settings import WorkerSettings
 from odradek_runtime.stalls import StallWatch
 from odradek_runtime.telling import Teller
+from odradek_runtime.turn import Turn
 from odradek_runtime.twins import TwinWatch
 from odradek_schemas.events import Event
 
@@ -62,6 +63,7 @@ class Worker:
         self._metrics = metrics
         self._names = Names(settings.topic_prefix)
         self._intake = Intake(processor.name, blobs)
+        self._turn = Turn()
         self._acquisition = Acquisition(
             processor.name,
             processor.inputs,
@@ -181,7 +183,9 @@ class Worker:
     async def _acquire_once(self, number: int, generation: int) -> None:
         started = time.perf_counter()
         flow = NumberFlow(self._membership, number)
-        prepared = prepare(self._processor, number, flow, self._intake, self._settings, self._metrics)
+        prepared = prepare(
+            self._processor, number, flow, self._intake, self._turn, self._settings, self._metrics
+        )
         try:
             acquired = await self._acquisition.acquire(
                 number, lambda: self._membership.owns(number, generation), prepared.restore

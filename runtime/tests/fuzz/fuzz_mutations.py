@@ -196,7 +196,8 @@ def state_reused_after_failure(patch: Patch) -> None:
     prepare = preparing.prepare
     kept: dict[Any, Any] = {}
 
-    def reuse(processor: Any, number: int, flow: Any, intake: Any, settings: Any, metrics: Any) -> Any:
+    def reuse(processor: Any, number: int, *shared: Any) -> Any:
+        metrics = shared[-1]
         state: Any = None
 
         def create(context: Any) -> Any:
@@ -205,7 +206,7 @@ def state_reused_after_failure(patch: Patch) -> None:
             return state
 
         wrapped = type(processor)(**{**vars(processor), "create": create})
-        prepared = prepare(wrapped, number, flow, intake, settings, metrics)
+        prepared = prepare(wrapped, number, *shared)
         fresh = not getattr(state, "closed", False)
 
         async def restore(records: Any) -> None:

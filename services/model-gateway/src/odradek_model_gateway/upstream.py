@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 from urllib.parse import quote
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
@@ -17,6 +18,10 @@ from odradek_schemas.failures import FailureKind
 KEEPALIVE_SECONDS = 4.0
 REQUEST_ID = "x-request-id"
 
+MOST_OPENING = 32
+"""Connections that are being opened at once: to open one takes the event loop longer than all else of a call, and
+thousands in one turn would hold up the heartbeat (and overrun the server's backlog)."""
+
 _NO_TIMEOUT = ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
 
 
@@ -27,6 +32,18 @@ class Response:
     status: int
     retry_after: str | None
     body: bytes
+
+
+class Connector(TCPConnector):
+    """Opens a bounded number of connections at a time."""
+
+    def __init__(self, connections: int) -> None:
+        super().__init__(limit=connections, keepalive_timeout=KEEPALIVE_SECONDS)
+        self._opening = asyncio.Semaphore(MOST_OPENING)
+
+    async def _create_connection(self, *args: Any, **kwargs: Any) -> Any:
+        async with self._opening:
+            return await super()._create_connection(*args, **kwargs)
 
 
 class HttpClient:
@@ -49,9 +66,8 @@ class HttpClient:
     @property
     def session(self) -> ClientSession:
         if self._session is None:
-            connector = TCPConnector(limit=self._connections, keepalive_timeout=KEEPALIVE_SECONDS)
             self._session = ClientSession(
-                connector=connector,
+                connector=Connector(self._connections),
                 cookie_jar=DummyCookieJar(),
                 timeout=_NO_TIMEOUT,
                 skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
