@@ -21,8 +21,12 @@ class FailureKind(StrEnum):
     """What failed. Stable names: dashboards, trainers and tests group by them."""
 
     RATE_LIMITED = "rate_limited"
+    QUOTA_EXHAUSTED = "quota_exhausted"
     UPSTREAM_UNAVAILABLE = "upstream_unavailable"
+    MALFORMED_REPLY = "malformed_reply"
+    AUTH = "auth"
     INVALID_REQUEST = "invalid_request"
+    CONTENT_FILTERED = "content_filtered"
     CONTEXT_OVERFLOW = "context_overflow"
     UNKNOWN_MODEL = "unknown_model"
     MODEL_DEADLINE = "model_deadline"
@@ -53,6 +57,7 @@ RETRIED_KINDS = frozenset(
     {
         FailureKind.RATE_LIMITED,
         FailureKind.UPSTREAM_UNAVAILABLE,
+        FailureKind.MALFORMED_REPLY,
         FailureKind.MODEL_DEADLINE,
         FailureKind.TOOL_DEADLINE,
         FailureKind.TOOL_INTERRUPTED,

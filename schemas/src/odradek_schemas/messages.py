@@ -1,6 +1,7 @@
 """Messages, tools and sampling, in the shapes of OpenAI chat completions.
 
-Source: the OpenAI API reference, "Chat Completions"; `reasoning_content` as vLLM and DeepSeek return it.
+Source: the OpenAI API reference, "Chat Completions"; `reasoning_content` as vLLM and DeepSeek return it;
+`reasoning_details` as OpenRouter names what a provider wants back as it came (signed or encrypted reasoning).
 """
 
 from typing import Literal
@@ -34,6 +35,7 @@ class Message(Model):
     tool_calls: list[ToolCall] | None = None
     tool_call_id: str | None = None
     reasoning_content: str | None = None
+    reasoning_details: list[JsonObject] | None = None
     refusal: str | None = None
 
     @property
@@ -65,6 +67,7 @@ class Sampling(Model):
 
     temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, gt=0, le=1)
+    top_k: int | None = None
     max_tokens: int | None = Field(default=None, ge=1, description="Most completion tokens of one call.")
     stop: list[str] | None = None
     seed: int | None = None
@@ -73,6 +76,7 @@ class Sampling(Model):
     tool_choice: JsonValue = None
     parallel_tool_calls: bool | None = None
     response_format: JsonObject | None = None
+    reasoning_effort: str | None = None
 
 
 class Usage(Model):

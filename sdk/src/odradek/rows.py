@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
+from odradek.dialects.core import DialectError
 from odradek.dialects.nemo_gym import PARAMETERS, is_gym_row, read_parameters
-from odradek.dialects.responses import DialectError
 from odradek_schemas.base import JsonObject, Model
 from odradek_schemas.messages import Message, Sampling, ToolSpec
 

@@ -187,10 +187,10 @@ async def test_a_rate_limit_is_waited_out(gateway_to: Callable[..., Gateway], sc
     [
         ("rate_limited", FailureKind.RATE_LIMITED, 3),
         ("error500", FailureKind.UPSTREAM_UNAVAILABLE, 3),
-        ("broken_json", FailureKind.UPSTREAM_UNAVAILABLE, 3),
-        ("no_choices", FailureKind.UPSTREAM_UNAVAILABLE, 3),
+        ("broken_json", FailureKind.MALFORMED_REPLY, 3),
+        ("no_choices", FailureKind.MALFORMED_REPLY, 3),
         ("close", FailureKind.UPSTREAM_UNAVAILABLE, 3),
-        ("unauthorized", FailureKind.INVALID_REQUEST, 1),
+        ("unauthorized", FailureKind.AUTH, 1),
         ("context_overflow", FailureKind.CONTEXT_OVERFLOW, 1),
         ("no_such_model", FailureKind.INVALID_REQUEST, 1),
     ],

@@ -7,15 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from odradek.dialects import chat
+from odradek.dialects.core import Reply, tool_call_id
 from odradek_model_gateway.failures import CallError
-from odradek_model_gateway.json_tools import tool_call_id
-from odradek_model_gateway.replies import Reply, read_reply
+from odradek_model_gateway.replies import read_reply
 from odradek_schemas.failures import FailureKind
 from odradek_schemas.messages import FunctionCall, Message, TokenRecord, ToolCall, Usage
 
 
 def read(choice: dict[str, Any], **response: Any) -> Reply:
-    return read_reply(orjson.dumps({"choices": [choice], **response}), "call")
+    return read_reply(orjson.dumps({"choices": [choice], **response}), "call", chat)
 
 
 def said(**message: Any) -> dict[str, Any]:
@@ -88,11 +89,11 @@ def test_token_ids_within_the_logprobs() -> None:
     [
         (b"", "after 0 bytes"),
         (b'{"choices": [{"message": {"role": "assi', "after 39 bytes"),
-        (b"<html>busy</html>", "not a chat completion"),
-        (b"[]", "the response is not an object"),
+        (b"<html>busy</html>", "can't be read"),
+        (b"[]", "it is not an object"),
         (b'{"choices": null}', "no choice"),
         (b'{"error": {"message": "overloaded"}}', "overloaded"),
-        (b'{"choices": {"a": 1}}', "choices is not a list"),
+        (b'{"choices": {"a": 1}}', "choices: must be a list"),
         (b'{"choices": [{"message": {}}], "usage": 3}', "usage"),
         (b'{"choices": [3]}', "choices.0"),
         (b'{"choices": [{"message": null}]}', "choices.0.message"),
@@ -104,8 +105,8 @@ def test_token_ids_within_the_logprobs() -> None:
 )
 def test_what_is_no_chat_completion_is_typed_and_explained(body: bytes, told: str) -> None:
     with pytest.raises(CallError, match=told) as caught:
-        read_reply(body, "call")
-    assert caught.value.failure.kind == FailureKind.UPSTREAM_UNAVAILABLE
+        read_reply(body, "call", chat)
+    assert caught.value.failure.kind == FailureKind.MALFORMED_REPLY
 
 
 json_values = st.recursive(
@@ -137,6 +138,6 @@ json_values = st.recursive(
 def test_no_json_breaks_the_reader_otherwise(value: Any) -> None:
     for body in (value, {"choices": [{"message": value}]}, {"choices": [{"message": {}, "logprobs": value}]}):
         try:
-            read_reply(orjson.dumps(body), "call")
+            read_reply(orjson.dumps(body), "call", chat)
         except CallError:
             continue

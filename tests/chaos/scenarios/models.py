@@ -111,7 +111,7 @@ SCENARIOS = (
     for_ever("slow", "never an answer", FailureKind.MODEL_DEADLINE),
     for_ever("rate_limited", "429 with Retry-After, for ever", FailureKind.RATE_LIMITED),
     for_ever("error500", "500, for ever", FailureKind.UPSTREAM_UNAVAILABLE),
-    for_ever("broken_json", "broken JSON, for ever", FailureKind.UPSTREAM_UNAVAILABLE),
+    for_ever("broken_json", "broken JSON, for ever", FailureKind.MALFORMED_REPLY),
     for_ever("endless", "answers too long to take", FailureKind.UPSTREAM_UNAVAILABLE, LONG),
     for_ever("trickle", "answers that never end", FailureKind.MODEL_DEADLINE),
     for_ever("cut", "connections closed in mid-answer, for ever", FailureKind.UPSTREAM_UNAVAILABLE),

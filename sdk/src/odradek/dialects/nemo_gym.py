@@ -6,7 +6,8 @@ Recorded rows are often not valid requests as they stand, so what is not needed 
 
 from pydantic import Field, JsonValue
 
-from odradek.dialects.responses import ChatRequest, DialectError, read_output, read_request
+from odradek.dialects.core import ChatRequest, DialectError
+from odradek.dialects.responses import read_output, read_request
 from odradek_schemas.base import JsonObject, Model
 from odradek_schemas.messages import Message, Usage
 

@@ -8,7 +8,9 @@ import orjson
 from odradek_model_gateway.retries import read_retry_after
 from odradek_schemas.failures import Failure, FailureKind, Stage
 
-_RETRIED = frozenset({FailureKind.RATE_LIMITED, FailureKind.UPSTREAM_UNAVAILABLE})
+_RETRIED = frozenset(
+    {FailureKind.RATE_LIMITED, FailureKind.UPSTREAM_UNAVAILABLE, FailureKind.MALFORMED_REPLY}
+)
 _LONGEST_EXCERPT = 400
 
 # What OpenAI, vLLM, SGLang, llama.cpp and Anthropic say, in this order.
@@ -19,7 +21,13 @@ _OVERFLOW_TEXT = re.compile(
     re.IGNORECASE,
 )
 
+# OpenAI, OpenRouter (402) and Anthropic on an account without money; OpenAI and Azure on a prompt that they won't answer.
+_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
+_QUOTA_TEXT = re.compile(r"credit balance is too low|exceeded your current quota", re.IGNORECASE)
+_FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"})
+
 _HINTS = {
+    402: "the account of this model's API key has no money left",
     401: "check the API key (api_key_env of this model in ODRADEK_MODELS)",
     403: "the API key may not use this model (api_key_env and model in ODRADEK_MODELS)",
     404: "check base_url (it ends with /v1 at most servers) and model in ODRADEK_MODELS",
@@ -65,6 +73,12 @@ def from_exception(error: Exception) -> CallError:
 def _kind(status: int, codes: set[str], text: str) -> FailureKind:
     if codes & _OVERFLOW_CODES or (status in (400, 413, 422, 500) and _OVERFLOW_TEXT.search(text)):
         return FailureKind.CONTEXT_OVERFLOW
+    if status == 402 or codes & _QUOTA_CODES or (status < 500 and _QUOTA_TEXT.search(text)):
+        return FailureKind.QUOTA_EXHAUSTED
+    if codes & _FILTER_CODES:
+        return FailureKind.CONTENT_FILTERED
+    if status in (401, 403):
+        return FailureKind.AUTH
     if status == 429:
         return FailureKind.RATE_LIMITED
     if status >= 500 or status in (408, 409, 425):

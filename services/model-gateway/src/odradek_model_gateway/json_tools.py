@@ -6,13 +6,13 @@ read the conversation. Calls stay calls outside of this module: `read_reply` tur
 """
 
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import groupby
 from typing import Any
 
 import orjson
 from pydantic_core import to_json
 
+from odradek.dialects.core import tool_call_id
 from odradek_schemas.base import JsonObject
 from odradek_schemas.messages import FunctionCall, FunctionSpec, Message, ToolCall, ToolSpec
 
@@ -94,11 +94,6 @@ def read_reply(message: Message, finish_reason: str, call_id: str, offer: Offer)
         case {"answer": str(answer)}:
             return message.model_copy(update={"content": answer}), finish_reason
     return message, finish_reason
-
-
-def tool_call_id(call_id: str, index: int) -> str:
-    """The id of a call's tool call number `index`: the same each time, and short enough for every provider."""
-    return f"call_{blake2b(f'{call_id}/{index}'.encode(), digest_size=12).hexdigest()}"
 
 
 def _json(value: Any) -> str:

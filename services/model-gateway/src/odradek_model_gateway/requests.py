@@ -1,20 +1,19 @@
-"""From a requested call to the body of a chat-completions request.
-
-Source: the OpenAI API reference, "Chat Completions"; `return_token_ids` is vLLM's.
-"""
+"""From a requested call to the body of the request that its upstream understands."""
 
 from typing import Any
 
 from pydantic_core import to_json
 
+from odradek.dialects.core import ChatRequest, DialectError
 from odradek_model_gateway import json_tools
 from odradek_model_gateway.failures import CallError
 from odradek_model_gateway.settings import ModelSettings
+from odradek_schemas.base import trusted
 from odradek_schemas.events import ModelCallRequested
 from odradek_schemas.failures import FailureKind
-from odradek_schemas.messages import Message, Sampling
+from odradek_schemas.messages import Message
 
-_OF_TOOLS = frozenset({"tool_choice", "parallel_tool_calls"})
+_WITH_REASONING = ("reasoning_content", "reasoning_details")
 
 
 def write_body(event: ModelCallRequested, settings: ModelSettings) -> bytes:
@@ -23,48 +22,60 @@ def write_body(event: ModelCallRequested, settings: ModelSettings) -> bytes:
     Raises:
         CallError: the model can't be asked this (invalid_request).
     """
-    body: dict[str, Any] = {
-        **settings.extra_body,
-        **_sampling(event.sampling, with_tools=bool(event.tools)),
-        "model": settings.model,
-        "messages": event.messages,
-    }
+    fields = {"messages": event.messages, "tools": event.tools, "sampling": event.sampling}
+    request = trusted(ChatRequest, fields)
     if settings.tool_calls == "json_schema":
-        _offer_as_json(event, body)
-    elif event.tools:
-        body["tools"] = event.tools
-    if settings.token_ids:
-        body |= {"logprobs": True, "return_token_ids": True}
-    body["messages"] = [_sendable(message, settings.send_reasoning) for message in body["messages"]]
-    return to_json(body, exclude_none=True)
+        request = _offered_as_json(request, event.model)
+    if not settings.send_reasoning:
+        request = _changed(request, messages=[_without_reasoning(message) for message in request.messages])
+    try:
+        body: dict[str, Any] = {
+            **settings.extra_body,
+            **settings.asked_as.dialect.write_request(request, settings.model),
+        }
+    except DialectError as error:
+        raise CallError(
+            FailureKind.INVALID_REQUEST, f"model {event.model!r} can't be asked this: {error}"
+        ) from error
+    return to_json(body | _wishes(body, settings), exclude_none=True)
 
 
-def _sampling(sampling: Sampling, with_tools: bool) -> dict[str, Any]:
-    """What was asked for. What is None is left to the server, and settings of tools are refused without tools."""
-    asked = sampling.model_dump(exclude_none=True)
-    return asked if with_tools else {name: asked[name] for name in asked if name not in _OF_TOOLS}
-
-
-def _sendable(message: Message, send_reasoning: bool) -> Message:
+def _wishes(body: dict[str, Any], settings: ModelSettings) -> dict[str, Any]:
+    """What the settings change: `return_token_ids` is vLLM's; a limit of tokens may have another name."""
     changes: dict[str, Any] = {}
-    if message.reasoning_content is not None and not send_reasoning:
-        changes["reasoning_content"] = None
-    if message.content is None and not message.tool_calls:
-        changes["content"] = ""
-    return message.model_copy(update=changes) if changes else message
+    if settings.token_ids:
+        changes = {"logprobs": True, "return_token_ids": True}
+    if settings.max_tokens_field != "max_tokens" and "max_tokens" in body:
+        changes[settings.max_tokens_field] = body.pop("max_tokens")
+    return changes
 
 
-def _offer_as_json(event: ModelCallRequested, body: dict[str, Any]) -> None:
-    for name in _OF_TOOLS:
-        body.pop(name, None)
-    offer = json_tools.Offer.of(event.tools, event.sampling.tool_choice)
-    body["messages"] = json_tools.write_history(event.messages, offer)
-    if not offer.functions:
-        return
-    if "response_format" in body:
+def _without_reasoning(message: Message) -> Message:
+    if message.reasoning_content is None and message.reasoning_details is None:
+        return message
+    return message.model_copy(update=dict.fromkeys(_WITH_REASONING))
+
+
+def _offered_as_json(request: ChatRequest, model: str) -> ChatRequest:
+    """The tools as a schema that binds the reply, and the history as text."""
+    sampling = request.sampling
+    offer = json_tools.Offer.of(request.tools, sampling.tool_choice)
+    if offer.functions and sampling.response_format is not None:
         raise CallError(
             FailureKind.INVALID_REQUEST,
-            f"model {event.model!r} is offered tools as a response_format (tool_calls is json_schema), so the call "
+            f"model {model!r} is offered tools as a response_format (tool_calls is json_schema), so the call "
             "can't bring a response_format of its own: leave out one of the two",
         )
-    body["response_format"] = offer.reply_format
+    bound: dict[str, Any] = {"tool_choice": None, "parallel_tool_calls": None}
+    if offer.functions:
+        bound["response_format"] = offer.reply_format
+    return _changed(
+        request,
+        messages=json_tools.write_history(request.messages, offer),
+        tools=[],
+        sampling=sampling.model_copy(update=bound),
+    )
+
+
+def _changed(request: ChatRequest, **fields: Any) -> ChatRequest:
+    return request.model_copy(update=fields)

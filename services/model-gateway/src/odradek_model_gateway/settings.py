@@ -4,11 +4,21 @@ import os
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 from pydantic_settings import NoDecode, SettingsConfigDict
 from yarl import URL
 
+from odradek_model_gateway.kinds import KINDS, Kind
+from odradek_model_gateway.presets import PRESETS
 from odradek_runtime.settings import WorkerSettings
 from odradek_schemas.base import JsonObject
 
@@ -26,12 +36,15 @@ def _as_list(value: Any) -> Any:
 class ModelSettings(BaseModel):
     """One model: where it is served, and how it is asked.
 
-    `base_url` is the OpenAI API's base (`http://host:port/v1`), or a list of them: replicas of the same model. The calls
-    of one rollout then prefer the same replica, whose prefix cache knows them.
+    `base_url` is the API's base (`http://host:port/v1`), or a list of them: replicas of the same model. The calls of one
+    rollout then prefer the same replica, whose prefix cache knows them. `preset` names a provider of `presets.py`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
+    kind: Literal["openai", "vllm", "azure", "responses", "anthropic"] = Field(
+        default="openai", description="Whose API the upstream speaks; openai: chat completions, as most do."
+    )
     base_url: Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1)]
     model: str = Field(min_length=1, description="The model's name at the upstream.")
     tool_calls: Literal["native", "json_schema"] = Field(
@@ -47,6 +60,10 @@ class ModelSettings(BaseModel):
     token_ids: bool = Field(default=False, description="Ask for token ids and logprobs (vLLM).")
     send_reasoning: bool = Field(
         default=True, description="Send earlier replies' `reasoning_content` back; some providers refuse it."
+    )
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = Field(
+        default="max_tokens",
+        description="What the most completion tokens of a call are called (chat completions).",
     )
     max_response_bytes: int = Field(default=16 * 2**20, ge=1024)
     extra_body: JsonObject = Field(
@@ -79,6 +96,32 @@ class ModelSettings(BaseModel):
                 f"the value of {name} is not a key: it holds other than printable ASCII characters"
             )
         return name
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, value: Any) -> Any:
+        """What the preset knows, where the settings leave it out."""
+        if not isinstance(value, dict) or "preset" not in value:
+            return value
+        given = {name: of for name, of in value.items() if name != "preset"}
+        preset = PRESETS.get(value["preset"])
+        if preset is None:
+            raise ValueError(f"preset: {value['preset']!r} is not known; there are: {', '.join(PRESETS)}")
+        return {**preset, **given}
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> "ModelSettings":
+        if self.kind in ("responses", "anthropic"):
+            if self.token_ids:
+                raise ValueError(f"token_ids: upstreams of kind {self.kind} don't tell them; leave this out")
+            if self.max_tokens_field != "max_tokens":
+                raise ValueError(f"max_tokens_field: is for chat completions, not for kind {self.kind}")
+        return self
+
+    @property
+    def asked_as(self) -> Kind:
+        """How upstreams of this kind are asked."""
+        return KINDS[self.kind]
 
     @property
     def api_key(self) -> str | None:

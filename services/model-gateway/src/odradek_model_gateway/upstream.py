@@ -22,6 +22,7 @@ MOST_OPENING = 32
 """Connections that are being opened at once: to open one takes the event loop longer than all else of a call, and
 thousands in one turn would hold up the heartbeat (and overrun the server's backlog)."""
 
+_HEADERS = {"Content-Type": "application/json", "User-Agent": "odradek-model-gateway"}
 _NO_TIMEOUT = ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
 
 
@@ -82,10 +83,10 @@ class Upstream:
         self.settings = settings
         self._client = client
         self._slots = asyncio.Semaphore(settings.max_concurrency)
-        self._urls = {base: URL(f"{base}/chat/completions") for base in settings.base_url}
-        self._headers = {"Content-Type": "application/json", "User-Agent": "odradek-model-gateway"}
+        self._urls = {base: URL(f"{base}{settings.asked_as.path}") for base in settings.base_url}
+        self._headers = {**_HEADERS, **settings.asked_as.headers}
         if settings.api_key:
-            self._headers["Authorization"] = f"Bearer {settings.api_key}"
+            self._headers |= settings.asked_as.authorization(settings.api_key)
 
     async def post(self, body: bytes, rollout_id: str, call_id: str, attempt: int) -> Response:
         """Make try number `attempt` (from 1) of a call: at the rollout's own replica, then at the next ones.

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from odradek.dialects.core import DialectError
 from odradek.dialects.nemo_gym import read_rollout, read_usage
-from odradek.dialects.responses import DialectError, read_output, read_request
+from odradek.dialects.responses import read_output, read_request
 
 
 def text(content):

@@ -1,0 +1,6 @@
+"""OpenAI chat completions, also as vLLM, SGLang, llama.cpp, OpenRouter, Fireworks and Together speak it."""
+
+from odradek.dialects.chat.replies import read_reply, write_reply
+from odradek.dialects.chat.requests import read_request, write_request
+
+__all__ = ["read_reply", "read_request", "write_reply", "write_request"]

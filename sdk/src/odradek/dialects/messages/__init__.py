@@ -1,0 +1,6 @@
+"""Anthropic Messages."""
+
+from odradek.dialects.messages.replies import read_reply, write_reply
+from odradek.dialects.messages.requests import read_request, write_request
+
+__all__ = ["read_reply", "read_request", "write_reply", "write_request"]

@@ -1,0 +1,105 @@
+"""Replies of the Responses API.
+
+Source: the OpenAI API reference, "The response object". Why the model stopped is not said in a word there: it is in
+`status`, `incomplete_details` and in whether the output holds calls.
+"""
+
+from pydantic import JsonValue
+
+from odradek.dialects.core import DialectError, Reply, a_count, an_object
+from odradek.dialects.responses.items import read_output, write_output
+from odradek.dialects.responses.tools import Forms
+from odradek_schemas.base import JsonObject
+from odradek_schemas.messages import Message, Usage
+
+_INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+def read_reply(body: JsonObject, call_id: str) -> Reply:
+    """Read a response. `call_id` is not needed: each call has an id here.
+
+    Raises:
+        DialectError: names the field that is missing or can't be read.
+    """
+    output = body.get("output")
+    if not isinstance(output, list):
+        raise DialectError("output", "must be a list of items")
+    message = _one(read_output(output))
+    return Reply(message, _finish_reason(body, message), read_usage(body.get("usage")))
+
+
+def write_reply(
+    reply: Reply, reply_id: str, model: str, created: int, forms: Forms | None = None
+) -> JsonObject:
+    """The response object. `created`: seconds since the epoch; `forms`: how the client knows the functions."""
+    items = write_output(reply.message, forms or {})
+    output: list[JsonValue] = [_finished(item, f"{reply_id}_{index}") for index, item in enumerate(items)]
+    cut = {word: reason for reason, word in _INCOMPLETE.items()}.get(reply.finish_reason)
+    return {
+        "id": reply_id,
+        "object": "response",
+        "created_at": created,
+        "status": "incomplete" if cut else "completed",
+        "incomplete_details": {"reason": cut} if cut else None,
+        "error": None,
+        "model": model,
+        "output": output,
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": write_usage(reply.usage),
+    }
+
+
+def read_usage(value: JsonValue) -> Usage:
+    """Token counts; what is missing counts as 0. Raises DialectError."""
+    usage = an_object(value or {}, "usage")
+    asked = an_object(usage.get("input_tokens_details") or {}, "usage.input_tokens_details")
+    given = an_object(usage.get("output_tokens_details") or {}, "usage.output_tokens_details")
+    return Usage(
+        prompt_tokens=a_count(usage, "input_tokens", "usage"),
+        completion_tokens=a_count(usage, "output_tokens", "usage"),
+        cached_tokens=a_count(asked, "cached_tokens", "usage.input_tokens_details"),
+        reasoning_tokens=a_count(given, "reasoning_tokens", "usage.output_tokens_details"),
+    )
+
+
+def write_usage(usage: Usage) -> JsonObject:
+    """`usage` of a response, with its details."""
+    return {
+        "input_tokens": usage.prompt_tokens,
+        "input_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "output_tokens": usage.completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "total_tokens": usage.total_tokens,
+    }
+
+
+def _finished(item: JsonObject, item_id: str) -> JsonObject:
+    return {"id": item_id, "status": "completed", **item}
+
+
+def _one(messages: list[Message]) -> Message:
+    """The output as one message: a reply may be told in several."""
+    if not messages:
+        return Message(role="assistant", content="")
+    if len(messages) == 1:
+        return messages[0]
+    texts = [message.text for message in messages if message.content]
+    thought = [message.reasoning_content for message in messages if message.reasoning_content]
+    return Message(
+        role="assistant",
+        content="".join(texts) if texts else None,
+        reasoning_content="\n".join(thought) or None,
+        reasoning_details=[d for message in messages for d in message.reasoning_details or []] or None,
+        refusal="".join(message.refusal or "" for message in messages) or None,
+        tool_calls=[call for message in messages for call in message.tool_calls or []] or None,
+    )
+
+
+def _finish_reason(body: JsonObject, message: Message) -> str:
+    details = body.get("incomplete_details")
+    reason = str(details.get("reason")) if isinstance(details, dict) else None
+    if reason is not None:
+        return _INCOMPLETE.get(reason, reason)
+    return "tool_calls" if message.tool_calls else "stop"
