@@ -10,6 +10,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent / "support"))
+
 SERVER = Path(__file__).parents[3] / "tests" / "support" / "scripted_model.py"
 START_SECONDS = 20.0
 

@@ -7,6 +7,7 @@ from pydantic_core import to_json
 from odradek.dialects.core import ChatRequest, DialectError
 from odradek_model_gateway import json_tools
 from odradek_model_gateway.failures import CallError
+from odradek_model_gateway.pictures import shown_by_user
 from odradek_model_gateway.settings import ModelSettings
 from odradek_schemas.base import trusted
 from odradek_schemas.events import ModelCallRequested
@@ -28,6 +29,8 @@ def write_body(event: ModelCallRequested, settings: ModelSettings) -> bytes:
         request = _offered_as_json(request, event.model)
     if not settings.send_reasoning:
         request = _changed(request, messages=[_without_reasoning(message) for message in request.messages])
+    if settings.tool_pictures == "user":
+        request = _changed(request, messages=shown_by_user(request.messages))
     try:
         body: dict[str, Any] = {
             **settings.extra_body,

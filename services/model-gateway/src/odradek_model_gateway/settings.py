@@ -61,6 +61,10 @@ class ModelSettings(BaseModel):
     send_reasoning: bool = Field(
         default=True, description="Send earlier replies' `reasoning_content` back; some providers refuse it."
     )
+    tool_pictures: Literal["tool", "user"] = Field(
+        default="tool",
+        description="Who shows the pictures of a tool's result: OpenAI takes them from the user alone.",
+    )
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = Field(
         default="max_tokens",
         description="What the most completion tokens of a call are called (chat completions).",
