@@ -4,7 +4,6 @@ The kernel ends them with this process, however that ends: nothing is left to sp
 """
 
 import asyncio
-import json
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -15,11 +14,12 @@ from typing import NamedTuple
 
 from benchmarks.harness.deployment import Deployment
 from benchmarks.harness.machine import ROOT
+from odradek.models import ModelSettings
 from odradek_local.health import until_healthy
 from odradek_local.ports import free_port, turn_to_choose
 from odradek_local.process import Process
 from odradek_local.service import SERVICES, Service
-from odradek_local.settings import LocalSettings, Upstream
+from odradek_local.settings import LocalSettings
 from odradek_local.stack import Part, Stack
 from odradek_runtime.topics import apply_topics
 
@@ -44,13 +44,13 @@ class Shape:
     """What a stack is made with.
 
     `speeds`: a scripted model server for each; `settings`: variables of the environment by worker; `max_concurrency`:
-    requests at once to one model, None: the gateway's default.
+    requests at once to one model.
     """
 
     partitions: int = 4
     speeds: tuple[Speed, ...] = (AT_ONCE,)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    max_concurrency: int | None = None
+    max_concurrency: int = 256
 
 
 class RunningStack:
@@ -159,10 +159,12 @@ class ScriptedModel:
         return f"http://127.0.0.1:{self._port_file.read_text().strip()}/v1"
 
 
-def upstreams(models: Mapping[str, ScriptedModel]) -> dict[str, Upstream]:
+def upstreams(shape: Shape, models: Mapping[str, ScriptedModel]) -> dict[str, ModelSettings]:
     """The models as the gateway is to know them: each script at each speed."""
     return {
-        model_name(script, speed): Upstream(base_url=model.base_url, model=script)
+        model_name(script, speed): ModelSettings(
+            base_url=(model.base_url,), model=script, max_concurrency=shape.max_concurrency
+        )
         for speed, model in models.items()
         for script in SCRIPTS
     }
@@ -184,7 +186,7 @@ def _settings(shape: Shape, folder: Path, models: Mapping[str, ScriptedModel]) -
         kafka_port=0,
         services_port=0,
         partitions=shape.partitions,
-        models=upstreams(models),
+        models=upstreams(shape, models),
     )
 
 
@@ -197,12 +199,6 @@ def _apply(shape: Shape, stack: Stack) -> None:
     """Give the workers the shape's settings before they start."""
     for service in stack.services:
         service.process.env.update(shape.settings.get(service.name, {}))
-        if shape.max_concurrency and "ODRADEK_MODELS" in service.process.env:
-            models = json.loads(service.process.env["ODRADEK_MODELS"])
-            more = {
-                name: model | {"max_concurrency": shape.max_concurrency} for name, model in models.items()
-            }
-            service.process.env["ODRADEK_MODELS"] = json.dumps(more)
 
 
 async def settled(deployment: Deployment, seconds: float = 60.0) -> None:

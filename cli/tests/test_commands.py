@@ -13,7 +13,7 @@ from odradek.plugins import load_environment
 from odradek_cli import diagnosis
 from odradek_cli.commands.run import MOST_CONCURRENCY, MOST_SAMPLES
 from odradek_cli.errors import CliError, Exit, as_cli_error
-from odradek_cli.models import parse_model
+from odradek_cli.models import configured_models, parse_model
 from odradek_cli.run_ids import new_run_id
 from odradek_schemas.ids import check_run_id
 
@@ -243,19 +243,16 @@ def test_doctor_is_content_when_nothing_is_missing(odradek: Any, monkeypatch: py
 
 def test_models_are_named_with_url_key_and_manner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "secret")
-    assert parse_model("gpt=https://api.example.com/v1") == (
-        "gpt",
-        {"base_url": "https://api.example.com/v1", "model": "gpt"},
-    )
-    assert parse_model("m=http://h:1/v1?a=b,model=org/m-7b,key=MY_KEY,tool_calls=json_schema") == (
+    name, gpt = parse_model("gpt=https://api.example.com/v1")
+    assert (name, gpt.base_url, gpt.model) == ("gpt", ("https://api.example.com/v1",), "gpt")
+    name, other = parse_model("m=http://h:1/v1,model=org/m-7b,key=MY_KEY,tool_calls=json_schema,preset=vllm")
+    assert (name, other.model, other.api_key_env, other.tool_calls) == (
         "m",
-        {
-            "base_url": "http://h:1/v1?a=b",
-            "model": "org/m-7b",
-            "api_key_env": "MY_KEY",
-            "tool_calls": "json_schema",
-        },
+        "org/m-7b",
+        "MY_KEY",
+        "json_schema",
     )
+    assert other.token_ids
 
 
 @pytest.mark.parametrize(
@@ -267,6 +264,8 @@ def test_models_are_named_with_url_key_and_manner(monkeypatch: pytest.MonkeyPatc
         "gpt=http://h,port=1",
         "gpt=http://h,key=",
         "gpt=http://h,tool_calls=x",
+        "gpt=http://h,preset=x",
+        "gpt=http://h/v1?a=b",
         "gpt=http://h,key=NO_SUCH_VARIABLE",
     ],
 )
@@ -274,6 +273,30 @@ def test_models_that_do_not_read_so_are_refused(odradek: Any, text: str) -> None
     done = odradek("up", "--model", text)
     assert done.exit_code == Exit.USAGE
     assert "NAME=URL" in done.stderr or text in done.stderr
+
+
+def test_models_come_from_the_file_of_the_folder(
+    odradek: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert configured_models(None) == {}
+    (tmp_path / "odradek.toml").write_text('[models.m]\nbase_url = "http://h/v1"\nmodel = "x"\n')
+    assert list(configured_models(None)) == ["m"]
+    (tmp_path / "odradek.toml").write_text('[models.m]\nbase_url = "h"\nmodel = "x"\n')
+    done = odradek("up")
+    assert (done.exit_code, "models.m.base_url" in done.stderr) == (Exit.USAGE, True)
+
+
+def test_a_file_of_models_is_validated(odradek: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    path = tmp_path / "odradek.toml"
+    path.write_text('[models.gpt]\npreset = "openai"\nmodel = "gpt-5-mini"\n')
+    done = odradek("validate", str(path))
+    assert (done.exit_code, "OPENAI_API_KEY is empty or not set" in done.stderr) == (Exit.INVALID_INPUT, True)
+    assert odradek("validate", str(path), "--json").exit_code == Exit.INVALID_INPUT
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    done = odradek("validate", str(path), "--json")
+    assert json.loads(done.stdout) == {"file": str(path), "problems": [], "models": ["gpt"]}
 
 
 def test_run_ids_are_short_readable_and_valid() -> None:

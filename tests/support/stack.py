@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from odradek_local.settings import LocalSettings, Upstream
+from odradek.models import ModelSettings
+from odradek_local.settings import LocalSettings
 from odradek_local.state import StackState
 from odradek_local.supervisor import down, status, up
 from tests.support.log import Log
@@ -143,10 +144,10 @@ def running_stack(
             model.process.wait(10)
 
 
-def _upstreams(quick: str, patient: str) -> dict[str, Upstream]:
-    upstreams = {name: Upstream(base_url=quick, model=name) for name in SCRIPTS}
-    upstreams |= {f"{name}_patient": Upstream(base_url=patient, model=name) for name in SCRIPTS}
+def _upstreams(quick: str, patient: str) -> dict[str, ModelSettings]:
+    upstreams = {name: ModelSettings(base_url=(quick,), model=name) for name in SCRIPTS}
+    upstreams |= {f"{name}_patient": ModelSettings(base_url=(patient,), model=name) for name in SCRIPTS}
     return upstreams | {
-        "tool_loop_json": Upstream(base_url=quick, model="tool_loop", tool_calls="json_schema"),
-        "nowhere": Upstream(base_url=NOWHERE, model="instant"),
+        "tool_loop_json": ModelSettings(base_url=(quick,), model="tool_loop", tool_calls="json_schema"),
+        "nowhere": ModelSettings(base_url=(NOWHERE,), model="instant"),
     }

@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from odradek.models import ModelSettings
 
 KAFKA_PORT = 9092
 KAFKA_JAVA_OPTIONS = "-Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -12,17 +14,6 @@ KAFKA_JAVA_OPTIONS = "-Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 live no longer. Leave the last option out for a stack that is to be measured."""
 MODEL_PORT = 8100
 SERVICES_PORT = 8200
-
-
-class Upstream(BaseModel):
-    """Where a model is served, as the model gateway reads it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    base_url: str
-    model: str
-    tool_calls: str = Field("native", pattern="^(native|json_schema)$")
-    api_key_env: str | None = None
 
 
 class LocalSettings(BaseSettings):
@@ -39,7 +30,7 @@ class LocalSettings(BaseSettings):
     )
     partitions: int = Field(4, ge=1, le=256)
     topic_prefix: str = "odradek."
-    models: dict[str, Upstream] = Field({}, description="besides the local one, by name")
+    models: dict[str, ModelSettings] = Field({}, description="besides the local one, by name")
     local_model: bool = Field(True, description="whether to run the small model")
 
     @model_validator(mode="after")

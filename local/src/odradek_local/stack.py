@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+from odradek.models import ModelSettings
 from odradek_local import model
 from odradek_local.kafka import KafkaBroker
 from odradek_local.keys import KeyFiles, sealing_keys
@@ -12,7 +13,7 @@ from odradek_local.model import ModelServer
 from odradek_local.ports import Ports
 from odradek_local.process import Process
 from odradek_local.service import SERVICES, Needs, Service, inherited
-from odradek_local.settings import LocalSettings, Upstream
+from odradek_local.settings import LocalSettings
 
 
 class Part(Protocol):
@@ -80,7 +81,12 @@ class Stack:
         if needs.flights:
             env["ODRADEK_FLIGHTS_FILE"] = str(self.settings.folder / "flights" / needs.name)
         if needs.models:
-            env["ODRADEK_MODELS"] = json.dumps({name: up.model_dump() for name, up in self.models.items()})
+            env["ODRADEK_MODELS"] = json.dumps(
+                {
+                    name: one.model_dump(mode="json", exclude_defaults=True)
+                    for name, one in self.models.items()
+                }
+            )
         return env
 
 
@@ -90,8 +96,8 @@ def _model_server(settings: LocalSettings, ports: Ports, logs: Path) -> ModelSer
     return ModelServer(logs / "model-server.log", ports.choose("the model server", settings.model_port))
 
 
-def _upstreams(settings: LocalSettings, server: ModelServer | None) -> dict[str, Upstream]:
+def _upstreams(settings: LocalSettings, server: ModelServer | None) -> dict[str, ModelSettings]:
     if server is None:
         return settings.models
-    local = Upstream(base_url=server.base_url, model=model.MODEL, tool_calls="json_schema")
+    local = ModelSettings(base_url=(server.base_url,), model=model.MODEL, tool_calls="json_schema")
     return {model.MODEL: local} | settings.models

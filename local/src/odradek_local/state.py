@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from odradek_local.settings import Upstream
+from odradek.models import ModelSettings
 
 
 class StackError(RuntimeError):
@@ -56,7 +56,7 @@ class StackState(BaseModel):
     topic_prefix: str
     partitions: int
     blob_store: str
-    models: dict[str, Upstream]
+    models: dict[str, ModelSettings]
     log: Path
     parts: list[PartState] = []
     notes: list[str] = []

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from odradek.models import ModelSettings
 from odradek_model_gateway import retries
 from odradek_model_gateway.gateway import Gateway
-from odradek_model_gateway.settings import ModelSettings
 from odradek_model_gateway.upstream import HttpClient, Upstream
 from odradek_schemas.events import ModelCallCompleted, ModelCallFailed, ModelCallRequested
 from odradek_schemas.failures import FailureKind

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from odradek.models import ModelSettings
 from odradek_model_gateway.gateway import Gateway
 from odradek_model_gateway.handler import ModelCalls
-from odradek_model_gateway.settings import ModelSettings
 from odradek_model_gateway.upstream import HttpClient, Upstream
 from odradek_runtime.records import Output, Outputs, Record
 from odradek_schemas import codec

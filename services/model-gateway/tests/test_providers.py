@@ -1,5 +1,6 @@
 """Each provider's preset against a server as strict as the provider."""
 
+import os
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,10 +11,10 @@ import pytest
 from strict_servers import Provider, Refused, providers, serve
 
 from odradek.dialects import chat
+from odradek.models import ModelSettings
+from odradek.models.presets import PRESETS
 from odradek_model_gateway import retries
 from odradek_model_gateway.gateway import Gateway
-from odradek_model_gateway.presets import PRESETS
-from odradek_model_gateway.settings import ModelSettings
 from odradek_model_gateway.upstream import HttpClient, Upstream
 from odradek_schemas.events import ModelCallCompleted, ModelCallFailed, ModelCallRequested
 from odradek_schemas.failures import FailureKind
@@ -56,7 +57,7 @@ def gateway(
     if key := PRESETS[name].get("api_key_env"):
         monkeypatch.setenv(key, KEY)
     settings = ModelSettings.model_validate({**given, "base_url": origin + base})
-    return Gateway({"m": Upstream(settings, client)})
+    return Gateway({"m": Upstream(settings, client, settings.key(os.environ))})
 
 
 def call() -> ModelCallRequested:

@@ -1,5 +1,8 @@
 """Settings are checked, and the errors say where and what to do."""
 
+import os
+from pathlib import Path
+
 import orjson
 import pytest
 
@@ -18,14 +21,14 @@ def test_models_are_read_with_their_defaults(monkeypatch: pytest.MonkeyPatch) ->
     set_models(monkeypatch, {"small": {**LOCAL, "api_key_env": None}})
     small = load_settings().models["small"]
     assert small.base_url == ("http://127.0.0.1:8000/v1",)
-    assert (small.tool_calls, small.tries, small.token_ids, small.api_key) == ("native", 8, False, None)
+    assert (small.tool_calls, small.tries, small.token_ids, small.key({})) == ("native", 8, False, None)
 
 
 def test_the_key_comes_from_its_own_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "sk-1\n")
     set_models(monkeypatch, {"big": {**LOCAL, "api_key_env": "MY_KEY"}})
     settings = load_settings()
-    assert settings.models["big"].api_key == "sk-1"
+    assert settings.models["big"].key(os.environ) == "sk-1"
     assert "sk-1" not in repr(settings)
 
 
@@ -57,6 +60,21 @@ def test_the_key_comes_from_its_own_variable(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_mistake_is_named(monkeypatch: pytest.MonkeyPatch, models: object, told: str) -> None:
     set_models(monkeypatch, models)
     with pytest.raises(SettingsError, match=told):
+        load_settings()
+
+
+def test_the_models_of_the_file_are_there_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Caught: a file that hides the variable, or the other way round."""
+    file = tmp_path / "odradek.toml"
+    file.write_text('[models.a]\npreset = "vllm"\nbase_url = "http://a/v1"\nmodel = "x"\n')
+    monkeypatch.setenv("ODRADEK_CONFIG", str(file))
+    set_models(monkeypatch, {"small": LOCAL})
+    models = load_settings().models
+    assert {name: model.kind for name, model in models.items()} == {"a": "vllm", "small": "openai"}
+    file.write_text("[models.a]\nmodel = 3\n")
+    with pytest.raises(
+        SettingsError, match=r"ODRADEK_CONFIG: .*odradek.toml: models.a.base_url: Field required"
+    ):
         load_settings()
 
 

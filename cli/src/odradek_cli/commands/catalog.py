@@ -1,5 +1,6 @@
 """`list`, `validate`: what is installed, and whether it and its data sets are in order. Needs no stack."""
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,6 +9,7 @@ import typer
 from rich.text import Text
 
 from odradek.environment import Environment
+from odradek.models import ConfigError, read_config
 from odradek.plugins import PluginError, environment_names, harness_names, load_environment, load_harness
 from odradek_cli.checks import EnvironmentReport, check_environment, fitting
 from odradek_cli.commands.options import Json
@@ -52,7 +54,8 @@ def list_plugins(json: Json = False) -> None:
 
 def validate(
     target: Annotated[
-        str, typer.Argument(metavar="ENV|FILE", help="An environment's name, or a JSONL file.")
+        str,
+        typer.Argument(metavar="ENV|FILE", help="An environment's name, a JSONL file, or an odradek.toml."),
     ],
     environment: Annotated[
         str | None,
@@ -60,12 +63,14 @@ def validate(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check an environment with its examples, or a data set row by row. Exit code 4 when something is wrong.
+    """Check an environment with its examples, a data set row by row, or models. Exit code 4 when something is wrong.
 
-    Examples: `odradek validate mcqa`, `odradek validate tasks.jsonl --environment mcqa`
+    Examples: `odradek validate mcqa`, `odradek validate tasks.jsonl --environment mcqa`, `odradek validate odradek.toml`
     """
     if target in environment_names():
         _validate_environment(load_environment(target), json)
+    elif Path(target).suffix == ".toml":
+        _validate_models(Path(target), json)
     elif Path(target).is_file():
         _validate_file(Path(target), environment, json)
     else:
@@ -74,6 +79,23 @@ def validate(
             Exit.INVALID_INPUT,
             f"environments here: {', '.join(environment_names()) or 'none'}",
         )
+
+
+def _validate_models(path: Path, json: bool) -> None:
+    try:
+        models = read_config(path, os.environ)
+    except ConfigError as error:
+        if not json:
+            raise CliError(
+                str(error), Exit.INVALID_INPUT, "docs/models.md shows what the file may say"
+            ) from error
+        print_json({"file": str(path), "problems": str(error).splitlines()})
+        raise typer.Exit(Exit.INVALID_INPUT) from error
+    if json:
+        print_json({"file": str(path), "problems": [], "models": sorted(models)})
+        return
+    for name, model in models.items():
+        say(f"{name}: {model.model} of {', '.join(model.base_url)}, asked as {model.kind}")
 
 
 def _validate_environment(environment: Environment, json: bool) -> None:

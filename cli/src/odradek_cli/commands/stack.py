@@ -1,5 +1,6 @@
 """`up`, `down`: the local stack."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,7 +9,7 @@ from odradek_cli import local
 from odradek_cli.commands.options import Json
 from odradek_cli.commands.status import stack_view
 from odradek_cli.errors import CliError, Exit
-from odradek_cli.models import parse_model
+from odradek_cli.models import configured_models, parse_model
 from odradek_cli.output import err, out, print_json, say
 
 if TYPE_CHECKING:
@@ -28,7 +29,13 @@ def up(
             metavar="NAME=URL",
             help="A model behind an OpenAI-compatible API; may be given many times. After the URL: `,model=ID` (its "
             "name there), `,key=VARIABLE` (the environment variable that holds its key), `,tool_calls=json_schema` "
-            "(for a model without native tool calls).",
+            "(for a model without native tool calls), `,preset=PROVIDER`.",
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, help="Models in TOML; `odradek.toml` here, if there is one."
         ),
     ] = None,
     local_model: Annotated[bool, typer.Option(help="Run the small local model, `smollm2`.")] = True,
@@ -40,9 +47,9 @@ def up(
 
     Data and logs are kept in `~/.local/share/odradek`, or where `ODRADEK_DATA_DIR` says.
 
-    Example: `odradek up --model gpt=https://api.openai.com/v1,model=gpt-5-mini,key=OPENAI_API_KEY`
+    Example: `odradek up --model gpt=https://api.openai.com/v1,preset=openai,model=gpt-5-mini`
     """
-    upstreams = dict(parse_model(text) for text in model or [])
+    upstreams = configured_models(config) | dict(parse_model(text) for text in model or [])
     settings = local.settings(
         models=upstreams or None, local_model=None if local_model else False, partitions=partitions
     )

@@ -1,5 +1,6 @@
 """What the model gateway is made of."""
 
+import os
 import sys
 
 from odradek_model_gateway.gateway import Gateway
@@ -14,7 +15,9 @@ from odradek_schemas.topics import GATEWAY, MODEL_CALLS
 def create_processor(settings: GatewaySettings) -> ConcurrentProcessor:
     """One gateway and one HTTP client for all partitions of this process."""
     client = HttpClient(connections=sum(model.max_concurrency for model in settings.models.values()))
-    upstreams = {name: Upstream(model, client) for name, model in settings.models.items()}
+    upstreams = {
+        name: Upstream(model, client, model.key(os.environ)) for name, model in settings.models.items()
+    }
     gateway = Gateway(upstreams)
     return ConcurrentProcessor(
         name=GATEWAY,

@@ -5,10 +5,10 @@ from typing import Any
 from pydantic_core import to_json
 
 from odradek.dialects.core import ChatRequest, DialectError
+from odradek.models import ModelSettings
 from odradek_model_gateway import json_tools
 from odradek_model_gateway.failures import CallError
 from odradek_model_gateway.pictures import shown_by_user
-from odradek_model_gateway.settings import ModelSettings
 from odradek_schemas.base import trusted
 from odradek_schemas.events import ModelCallRequested
 from odradek_schemas.failures import FailureKind

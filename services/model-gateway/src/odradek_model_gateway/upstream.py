@@ -10,8 +10,8 @@ from urllib.parse import quote
 from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 from yarl import URL
 
+from odradek.models import ModelSettings
 from odradek_model_gateway.failures import CallError, from_exception
-from odradek_model_gateway.settings import ModelSettings
 from odradek_schemas.failures import FailureKind
 
 # Below the 5 s after which uvicorn, and so vLLM, closes an idle connection: a request must not meet that.
@@ -77,16 +77,16 @@ class HttpClient:
 
 
 class Upstream:
-    """One model's upstream. Deadlines are the caller's: cancelling a `post` closes its connection."""
+    """One model's upstream, asked with the API `key`. Deadlines are the caller's: cancelling a `post` closes its connection."""
 
-    def __init__(self, settings: ModelSettings, client: HttpClient) -> None:
+    def __init__(self, settings: ModelSettings, client: HttpClient, key: str | None = None) -> None:
         self.settings = settings
         self._client = client
         self._slots = asyncio.Semaphore(settings.max_concurrency)
         self._urls = {base: URL(f"{base}{settings.asked_as.path}") for base in settings.base_url}
         self._headers = {**_HEADERS, **settings.asked_as.headers}
-        if settings.api_key:
-            self._headers |= settings.asked_as.authorization(settings.api_key)
+        if key is not None:
+            self._headers |= settings.asked_as.authorization(key)
 
     async def post(self, body: bytes, rollout_id: str, call_id: str, attempt: int) -> Response:
         """Make try number `attempt` (from 1) of a call: at the rollout's own replica, then at the next ones.

@@ -1,0 +1,6 @@
+"""Which models there are, and how each is reached: what `odradek.toml` says of them."""
+
+from odradek.models.config import ConfigError, read_config
+from odradek.models.settings import ModelSettings
+
+__all__ = ["ConfigError", "ModelSettings", "read_config"]

@@ -1,0 +1,76 @@
+"""`odradek.toml`: one table for each model, `[models.NAME]`, with the fields of `ModelSettings`.
+
+[models.policy]
+preset = "vllm"
+base_url = ["http://gpu-0:8000/v1", "http://gpu-1:8000/v1"]
+model = "Qwen/Qwen3-8B"
+
+[models.judge]
+preset = "openai"
+model = "gpt-5-mini"
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from odradek.models.settings import ModelSettings
+
+FILE = "odradek.toml"
+
+
+class ConfigError(Exception):
+    """The file can't be used. A line for each mistake: where, and what is wrong."""
+
+
+class _Config(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    models: dict[str, ModelSettings]
+
+
+def read_config(path: Path, environment: Mapping[str, str] | None = None) -> dict[str, ModelSettings]:
+    """The models of the file, by name. With `environment` their keys must be in it, too.
+
+    Raises:
+        ConfigError: the file can't be read, is not TOML, says what nobody knows, or a key is missing.
+    """
+    try:
+        models = _Config.model_validate(_content(path)).models
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False)
+        raise ConfigError(
+            "\n".join(f"{path}: {say_problem(dict(problem))}" for problem in problems)
+        ) from error
+    if environment is not None:
+        _check_keys(path, models, environment)
+    return models
+
+
+def say_problem(problem: Mapping[str, Any]) -> str:
+    """A mistake in one line: the dotted path to it, and what is wrong."""
+    where = ".".join(map(str, problem["loc"])) or "the file"
+    return f"{where}: {problem['msg'].removeprefix('Value error, ')}"
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} can't be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
+
+
+def _check_keys(path: Path, models: Mapping[str, ModelSettings], environment: Mapping[str, str]) -> None:
+    missing = []
+    for name, model in models.items():
+        try:
+            model.key(environment)
+        except ValueError as error:
+            missing.append(f"{path}: models.{name}.api_key_env: {error}")
+    if missing:
+        raise ConfigError("\n".join(missing))

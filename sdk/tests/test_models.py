@@ -1,0 +1,82 @@
+"""`odradek.toml`: what it says is what is meant, and each mistake is named with its place."""
+
+from pathlib import Path
+
+import pytest
+
+from odradek.models import ConfigError, read_config
+
+GOOD = """
+[models.policy]
+preset = "vllm"
+base_url = ["http://gpu-0:8000/v1", "http://gpu-1:8000/v1/"]
+model = "Qwen/Qwen3-8B"
+
+[models.judge]
+preset = "openai"
+model = "gpt-5-mini"
+max_concurrency = 16
+
+[models.claude]
+preset = "anthropic"
+model = "claude-sonnet-5"
+api_key_env = "MY_KEY"
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "odradek.toml"
+    path.write_text(text)
+    return path
+
+
+def test_presets_fill_in_what_is_left_out(tmp_path: Path) -> None:
+    models = read_config(written(tmp_path, GOOD))
+    assert models["policy"].base_url == ("http://gpu-0:8000/v1", "http://gpu-1:8000/v1")
+    assert (models["policy"].kind, models["policy"].token_ids) == ("vllm", True)
+    judge = models["judge"]
+    assert (judge.kind, judge.base_url, judge.max_concurrency) == (
+        "openai",
+        ("https://api.openai.com/v1",),
+        16,
+    )
+    assert (judge.api_key_env, models["claude"].api_key_env) == ("OPENAI_API_KEY", "MY_KEY")
+
+
+def test_keys_are_asked_for_only_with_an_environment(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD)
+    with pytest.raises(ConfigError) as caught:
+        read_config(path, {"MY_KEY": "sk-1"})
+    told = f"{path}: models.judge.api_key_env: the environment variable OPENAI_API_KEY is empty or not set"
+    assert str(caught.value).startswith(told)
+    assert len(read_config(path, {"MY_KEY": "sk-1", "OPENAI_API_KEY": "sk-2"})) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[models.m", "is not TOML"),
+        ("", "models: Field required"),
+        ('[model.m]\nmodel = "x"', "model: Extra inputs are not permitted"),
+        ('[models.m]\nmodel = "x"', "models.m.base_url: Field required"),
+        (
+            '[models.m]\npreset = "vlm"\nmodel = "x"',
+            "models.m: preset: 'vlm' is not known; there are: openai, ",
+        ),
+        ('[models.m]\nbase_url = "gpu:8000"\nmodel = "x"', "models.m.base_url: 'gpu:8000' is not a URL"),
+        ('[models.m]\nbase_url = "http://h/v1"\nmodel = "x"\ntemprature = 1', "models.m.temprature"),
+        ('[models.m]\npreset = "anthropic"\nmodel = "x"\ntoken_ids = true', "models.m: token_ids"),
+        ('[models.m]\npreset = ["openai"]\nmodel = "x"', "models.m: preset"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, text: str, told: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        read_config(path)
+    assert str(path) in str(caught.value)
+    assert told in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.toml can't be read"):
+        read_config(tmp_path / "none.toml")
