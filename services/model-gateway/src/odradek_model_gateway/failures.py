@@ -28,9 +28,9 @@ _FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "Respon
 
 _HINTS = {
     402: "the account of this model's API key has no money left",
-    401: "check the API key (api_key_env of this model in ODRADEK_MODELS)",
-    403: "the API key may not use this model (api_key_env and model in ODRADEK_MODELS)",
-    404: "check base_url (it ends with /v1 at most servers) and model in ODRADEK_MODELS",
+    401: "check the API key (api_key_env of this model's settings)",
+    403: "the API key may not use this model (api_key_env and model in its settings)",
+    404: "check base_url (it ends with /v1 at most servers) and model in the model's settings",
 }
 
 
