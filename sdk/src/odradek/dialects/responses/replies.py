@@ -13,6 +13,7 @@ from odradek_schemas.base import JsonObject
 from odradek_schemas.messages import Message, Usage
 
 _INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
+_WORDS = {word: reason for reason, word in _INCOMPLETE.items()}
 
 
 def read_reply(body: JsonObject, call_id: str) -> Reply:
@@ -25,7 +26,7 @@ def read_reply(body: JsonObject, call_id: str) -> Reply:
     if not isinstance(output, list):
         raise DialectError("output", "must be a list of items")
     message = _one(read_output(output))
-    return Reply(message, _finish_reason(body, message), read_usage(body.get("usage")))
+    return Reply(message, finish_reason_of(body, bool(message.tool_calls)), read_usage(body.get("usage")))
 
 
 def write_reply(
@@ -33,22 +34,44 @@ def write_reply(
 ) -> JsonObject:
     """The response object. `created`: seconds since the epoch; `forms`: how the client knows the functions."""
     items = write_output(reply.message, forms or {})
-    output: list[JsonValue] = [_finished(item, f"{reply_id}_{index}") for index, item in enumerate(items)]
-    cut = {word: reason for reason, word in _INCOMPLETE.items()}.get(reply.finish_reason)
+    output = [_finished(item, f"{reply_id}_{index}") for index, item in enumerate(items)]
+    return response_of(reply_id, model, created, output, reply.finish_reason, reply.usage)
+
+
+def response_of(
+    reply_id: str,
+    model: str,
+    created: int,
+    output: list[JsonObject],
+    finish_reason: str,
+    usage: Usage | None,
+) -> JsonObject:
+    """The response object around its output. Without `usage` it is still in progress."""
+    cut = _WORDS.get(finish_reason)
     return {
         "id": reply_id,
         "object": "response",
         "created_at": created,
-        "status": "incomplete" if cut else "completed",
+        "status": "in_progress" if usage is None else "incomplete" if cut else "completed",
         "incomplete_details": {"reason": cut} if cut else None,
         "error": None,
+        "instructions": None,
+        "metadata": {},
         "model": model,
-        "output": output,
+        "output": [*output],
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
-        "usage": write_usage(reply.usage),
+        "usage": None if usage is None else write_usage(usage),
     }
+
+
+def finish_reason_of(body: JsonObject, called: bool) -> str:
+    """Why the model stopped, in chat completions' word. `called`: whether the output holds calls."""
+    details = body.get("incomplete_details")
+    if isinstance(details, dict) and (reason := details.get("reason")) is not None:
+        return _INCOMPLETE.get(str(reason), str(reason))
+    return "tool_calls" if called else "stop"
 
 
 def read_usage(value: JsonValue) -> Usage:
@@ -95,11 +118,3 @@ def _one(messages: list[Message]) -> Message:
         refusal="".join(message.refusal or "" for message in messages) or None,
         tool_calls=[call for message in messages for call in message.tool_calls or []] or None,
     )
-
-
-def _finish_reason(body: JsonObject, message: Message) -> str:
-    details = body.get("incomplete_details")
-    reason = str(details.get("reason")) if isinstance(details, dict) else None
-    if reason is not None:
-        return _INCOMPLETE.get(reason, reason)
-    return "tool_calls" if message.tool_calls else "stop"

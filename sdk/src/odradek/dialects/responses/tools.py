@@ -60,7 +60,7 @@ def write_call(call: ToolCall, forms: Forms) -> JsonObject:
     """A call as the item that the client expects."""
     form = forms.get(call.function.name, Form(call.function.name))
     if form.custom:
-        text = _free_text(call.function.arguments)
+        text = free_text(call.function.arguments)
         return {"type": "custom_tool_call", "call_id": call.id, "name": form.name, "input": text}
     item: JsonObject = {"type": "function_call", "call_id": call.id, "name": form.name}
     return {**item, "arguments": call.function.arguments, **said(namespace=form.namespace)}
@@ -83,8 +83,8 @@ def read_custom_call(item: JsonObject) -> FunctionCall:
     return FunctionCall(name=a_text(item.get("name")), arguments=arguments)
 
 
-def _free_text(arguments: str) -> str:
-    """The one argument; what the model wrote where it is not what was asked for."""
+def free_text(arguments: str) -> str:
+    """The one argument of a custom tool's call; what the model wrote where it is not what was asked for."""
     try:
         found = orjson.loads(arguments)
     except orjson.JSONDecodeError:
