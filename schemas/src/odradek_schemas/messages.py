@@ -110,3 +110,9 @@ class TokenRecord(Model):
     completion_token_ids: list[int] | None = None
     logprobs: list[float] | None = None
     policy_version: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the call can be trained on: prompt and reply are there, and a logprob for each token of the reply."""
+        reply, logprobs = self.completion_token_ids, self.logprobs
+        return bool(self.prompt_token_ids and reply and logprobs and len(logprobs) == len(reply))

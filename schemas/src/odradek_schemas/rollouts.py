@@ -8,7 +8,7 @@ from pydantic import Field
 
 from odradek_schemas.base import JsonObject, Model
 from odradek_schemas.failures import Failure
-from odradek_schemas.messages import Message, TokenRecord, ToolSpec, Usage
+from odradek_schemas.messages import Message, Sampling, TokenRecord, ToolSpec, Usage
 
 
 class Limits(Model):
@@ -44,7 +44,10 @@ class Group(Model):
 
 
 class ModelStep(Model):
-    """One answered model call; its reply is `messages[message]` of the trajectory."""
+    """One answered model call; its reply is `messages[message]` of the trajectory.
+
+    `sampling`: what it was asked with, where that is not the rollout's own.
+    """
 
     kind: Literal["model"] = "model"
     call_id: str
@@ -53,6 +56,7 @@ class ModelStep(Model):
     finish_reason: str
     usage: Usage
     latency_ms: float
+    sampling: Sampling | None = None
     tokens: TokenRecord | None = None
 
 
@@ -80,6 +84,8 @@ class Trajectory(Model):
 
     `messages` is the whole conversation of the last attempt, the first `prompt_messages` of which are the prompt.
     `evidence` is what only the live world could tell; where it would give the answer away it is sealed.
+    `sampling` is what the model was asked with; `token_coverage` the share of its calls that can be trained on token for
+    token, None where no upstream returned tokens.
     """
 
     run_id: str
@@ -105,6 +111,8 @@ class Trajectory(Model):
     sealed_evidence: str | None = None
     final_state: JsonObject | None = None
     usage: Usage = Field(default_factory=Usage)
+    sampling: Sampling = Field(default_factory=Sampling)
+    token_coverage: float | None = None
     started_at: datetime
     finished_at: datetime
 

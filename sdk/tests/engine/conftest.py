@@ -125,6 +125,7 @@ class Table:
             "finish_reason": "stop",
             "usage": Usage(prompt_tokens=tokens - 1, completion_tokens=1),
             "latency_ms": 2.0,
+            "tokens": changes.pop("record", None),
         }
         return self.accept(
             ModelCallCompleted(**self._ids(call_id, "completed"), call_id=call_id, **{**fields, **changes})

@@ -8,7 +8,7 @@ from odradek.harness import Harness
 from odradek.harnesses.tool_calling import ToolCalling
 from odradek_schemas.events import ModelCallRequested
 from odradek_schemas.failures import FailureKind
-from odradek_schemas.messages import Message
+from odradek_schemas.messages import Message, TokenRecord
 from odradek_schemas.rollouts import RolloutStatus
 
 
@@ -272,6 +272,47 @@ def test_only_messages_can_be_added(table):
     play = table(Played(run), session=False)
     play.start()
     assert "takes Message, not dict" in harness_failure(play)
+
+
+def test_each_call_keeps_what_it_was_asked_with_where_it_differs(table):
+    """A trainer must know with which temperature a token was sampled."""
+
+    async def run(rollout):
+        await rollout.model(temperature=0.5)
+        await rollout.model()
+
+    play = table(Played(run), session=False, sampling={"temperature": 1.0})
+    play.start()
+    play.reply()
+    play.reply()
+    first, second = play.trajectory.steps
+    assert (first.sampling.temperature, second.sampling) == (0.5, None)
+    assert play.trajectory.sampling.temperature == 1.0
+
+
+def test_the_trajectory_says_how_much_of_it_can_be_trained_on(table):
+    """Two calls with all of their tokens, one without logprobs, one without anything: half."""
+
+    async def run(rollout):
+        for _ in range(4):
+            await rollout.model()
+
+    whole = TokenRecord(prompt_token_ids=[1], completion_token_ids=[2], logprobs=[-1.0])
+    play = table(Played(run), session=False)
+    play.start()
+    for record in (whole, whole.model_copy(update={"logprobs": None}), None, whole):
+        play.reply(record=record)
+    assert play.trajectory.token_coverage == 0.5
+
+
+def test_without_any_tokens_there_is_no_share_to_tell(table):
+    async def run(rollout):
+        await rollout.model()
+
+    play = table(Played(run), session=False)
+    play.start()
+    play.reply()
+    assert play.trajectory.token_coverage is None
 
 
 def test_sampling_that_is_none_is_refused(table):

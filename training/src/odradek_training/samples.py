@@ -131,7 +131,7 @@ def _reason(step: ModelStep) -> Reason | None:
 def _usable(steps: Iterable[ModelStep]) -> Iterator[_Call]:
     for step in steps:
         tokens = step.tokens
-        if _reason(step) is None and tokens is not None:
+        if tokens is not None and tokens.complete:
             yield _Call(
                 step, tokens.prompt_token_ids or [], tokens.completion_token_ids or [], tokens.logprobs or []
             )

@@ -7,18 +7,23 @@ from odradek.harness import Effect, Harness, Progress, Rollout
 from odradek_schemas import ids
 from odradek_schemas.events import ModelCallCompleted, RolloutRequested, SessionReady, ToolCallCompleted
 from odradek_schemas.failures import Failure
-from odradek_schemas.messages import Message, ToolCall, ToolSpec
+from odradek_schemas.messages import Message, Sampling, ToolCall, ToolSpec
 from odradek_schemas.rollouts import ModelStep, Step, ToolStep
 
 
 class Attempt:
-    """The state of one attempt. `session_open`: there may be a world that nobody asked to close."""
+    """The state of one attempt.
+
+    `session_open`: there may be a world that nobody asked to close; `asked_with`: the sampling of the call under way,
+    where it is not the rollout's own.
+    """
 
     __slots__ = (
         "_answers",
         "_calls",
         "_last_step",
         "_run",
+        "asked_with",
         "messages",
         "number",
         "progress",
@@ -42,6 +47,7 @@ class Attempt:
         self.steps: list[Step] = []
         self.tokens = 0
         self.progress = Progress(now)
+        self.asked_with: Sampling | None = None
         self._last_step = 0
         self._run: driver.Run | None = None
         self._calls: dict[str, ToolCall] = {}
@@ -98,6 +104,7 @@ class Attempt:
                 finish_reason=event.finish_reason,
                 usage=event.usage,
                 latency_ms=event.latency_ms,
+                sampling=self.asked_with,
                 tokens=event.tokens,
             )
         )

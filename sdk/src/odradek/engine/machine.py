@@ -204,6 +204,7 @@ class RolloutMachine:
         deadline = min(
             out.now + timedelta(seconds=self.request.limits.model_seconds), self._waits[ROLLOUT_TIMER].due
         )
+        attempt.asked_with = effect.sampling
         sampling = effect.sampling or self.request.sampling
         out.requests.append(requests.model_call(attempt, call_id, sampling, out.now, deadline))
         chosen = b"" if effect.sampling is None else canonical(sampling)

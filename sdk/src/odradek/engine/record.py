@@ -1,5 +1,6 @@
 """The one record that a rollout leaves behind."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -8,7 +9,7 @@ from odradek_schemas.base import trusted
 from odradek_schemas.events import SessionClosed, TrajectoryFinished
 from odradek_schemas.failures import Failure
 from odradek_schemas.messages import Usage
-from odradek_schemas.rollouts import RolloutStatus, Trajectory
+from odradek_schemas.rollouts import ModelStep, RolloutStatus, Step, Trajectory
 
 
 @dataclass(slots=True)
@@ -76,7 +77,17 @@ def trajectory(attempt: Attempt, spent: Spent, ending: Ending, now: datetime) ->
             "sealed_evidence": closed.sealed_evidence if closed else None,
             "final_state": closed.final_state if closed else None,
             "usage": spent.usage or Usage(),
+            "sampling": request.sampling,
+            "token_coverage": _token_coverage(attempt.steps),
             "started_at": spent.started_at,
             "finished_at": now,
         },
     )
+
+
+def _token_coverage(steps: Sequence[Step]) -> float | None:
+    """The share of model calls whose tokens are complete; None where none returned any."""
+    records = [step.tokens for step in steps if isinstance(step, ModelStep)]
+    if not any(records):
+        return None
+    return sum(record is not None and record.complete for record in records) / len(records)
