@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from odradek.models import ModelSettings
 from odradek_agent_worker.settings import AgentSettings
 from odradek_env_worker.settings import EnvSettings
-from odradek_model_gateway.settings import GatewaySettings, ModelSettings
+from odradek_model_gateway.settings import GatewaySettings
 from odradek_schemas.events import RunRequested
 from odradek_schemas.rollouts import Limits
 from odradek_task_producer.settings import ProducerSettings
@@ -33,6 +34,7 @@ PACES = {
     "odradek_local.ports.LOOK_EVERY_S",
     "odradek_local.restarts.WITHIN_S",
     "odradek_local.supervisor.LOOK_EVERY_S",
+    "odradek_model_gateway.breaker.FIRST_PAUSE_SECONDS",
     "odradek_model_gateway.retries.FIRST_BACKOFF_SECONDS",
     "odradek_model_gateway.upstream.KEEPALIVE_SECONDS",
     "odradek_runtime.concurrent.IDLE_SECONDS",

@@ -162,8 +162,8 @@ class ScriptedModel:
 def upstreams(shape: Shape, models: Mapping[str, ScriptedModel]) -> dict[str, ModelSettings]:
     """The models as the gateway is to know them: each script at each speed."""
     return {
-        model_name(script, speed): ModelSettings(
-            base_url=(model.base_url,), model=script, max_concurrency=shape.max_concurrency
+        model_name(script, speed): ModelSettings.at(
+            model.base_url, model=script, max_concurrency=shape.max_concurrency
         )
         for speed, model in models.items()
         for script in SCRIPTS

@@ -244,7 +244,7 @@ def test_doctor_is_content_when_nothing_is_missing(odradek: Any, monkeypatch: py
 def test_models_are_named_with_url_key_and_manner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "secret")
     name, gpt = parse_model("gpt=https://api.example.com/v1")
-    assert (name, gpt.base_url, gpt.model) == ("gpt", ("https://api.example.com/v1",), "gpt")
+    assert (name, gpt.base_url[0].url, gpt.model) == ("gpt", "https://api.example.com/v1", "gpt")
     name, other = parse_model("m=http://h:1/v1,model=org/m-7b,key=MY_KEY,tool_calls=json_schema,preset=vllm")
     assert (name, other.model, other.api_key_env, other.tool_calls) == (
         "m",

@@ -31,7 +31,7 @@ def test_only_the_gateway_knows_the_models_and_their_keys(
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", "secret")
     monkeypatch.setenv("ODRADEK_MODELS", "{}")
-    far = ModelSettings(base_url=("http://127.0.0.1:1/v1",), model="far-1", api_key_env="SOME_API_KEY")
+    far = ModelSettings.at("http://127.0.0.1:1/v1", model="far-1", api_key_env="SOME_API_KEY")
     env = {service.name: service.process.env for service in stack(tmp_path, models={"far": far}).services}
     assert {name for name in env if "SOME_API_KEY" in env[name]} == {"model-gateway"}
     assert {name for name in env if "ODRADEK_MODELS" in env[name]} == {"model-gateway"}

@@ -32,12 +32,15 @@ def written(folder: Path, text: str) -> Path:
 
 def test_presets_fill_in_what_is_left_out(tmp_path: Path) -> None:
     models = read_config(written(tmp_path, GOOD))
-    assert models["policy"].base_url == ("http://gpu-0:8000/v1", "http://gpu-1:8000/v1")
+    assert [replica.url for replica in models["policy"].base_url] == [
+        "http://gpu-0:8000/v1",
+        "http://gpu-1:8000/v1",
+    ]
     assert (models["policy"].kind, models["policy"].token_ids) == ("vllm", True)
     judge = models["judge"]
-    assert (judge.kind, judge.base_url, judge.max_concurrency) == (
+    assert (judge.kind, judge.base_url[0].url, judge.max_concurrency) == (
         "openai",
-        ("https://api.openai.com/v1",),
+        "https://api.openai.com/v1",
         16,
     )
     assert (judge.api_key_env, models["claude"].api_key_env) == ("OPENAI_API_KEY", "MY_KEY")
@@ -63,7 +66,10 @@ def test_keys_are_asked_for_only_with_an_environment(tmp_path: Path) -> None:
             '[models.m]\npreset = "vlm"\nmodel = "x"',
             "models.m: preset: 'vlm' is not known; there are: openai, ",
         ),
-        ('[models.m]\nbase_url = "gpu:8000"\nmodel = "x"', "models.m.base_url: 'gpu:8000' is not a URL"),
+        (
+            '[models.m]\nbase_url = "gpu:8000"\nmodel = "x"',
+            "models.m.base_url.0.url: 'gpu:8000' is not a URL",
+        ),
         ('[models.m]\nbase_url = "http://h/v1"\nmodel = "x"\ntemprature = 1', "models.m.temprature"),
         ('[models.m]\npreset = "anthropic"\nmodel = "x"\ntoken_ids = true', "models.m: token_ids"),
         ('[models.m]\npreset = ["openai"]\nmodel = "x"', "models.m: preset"),

@@ -145,9 +145,9 @@ def running_stack(
 
 
 def _upstreams(quick: str, patient: str) -> dict[str, ModelSettings]:
-    upstreams = {name: ModelSettings(base_url=(quick,), model=name) for name in SCRIPTS}
-    upstreams |= {f"{name}_patient": ModelSettings(base_url=(patient,), model=name) for name in SCRIPTS}
+    upstreams = {name: ModelSettings.at(quick, model=name) for name in SCRIPTS}
+    upstreams |= {f"{name}_patient": ModelSettings.at(patient, model=name) for name in SCRIPTS}
     return upstreams | {
-        "tool_loop_json": ModelSettings(base_url=(quick,), model="tool_loop", tool_calls="json_schema"),
-        "nowhere": ModelSettings(base_url=(NOWHERE,), model="instant"),
+        "tool_loop_json": ModelSettings.at(quick, model="tool_loop", tool_calls="json_schema"),
+        "nowhere": ModelSettings.at(NOWHERE, model="instant"),
     }

@@ -99,5 +99,5 @@ def _model_server(settings: LocalSettings, ports: Ports, logs: Path) -> ModelSer
 def _upstreams(settings: LocalSettings, server: ModelServer | None) -> dict[str, ModelSettings]:
     if server is None:
         return settings.models
-    local = ModelSettings(base_url=(server.base_url,), model=model.MODEL, tool_calls="json_schema")
+    local = ModelSettings.at(server.base_url, model=model.MODEL, tool_calls="json_schema")
     return {model.MODEL: local} | settings.models

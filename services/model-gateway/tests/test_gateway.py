@@ -262,7 +262,7 @@ async def test_a_refused_connection_is_typed(client: HttpClient) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
-        gateway = Gateway({"m": Upstream(ModelSettings(base_url=(url,), model="x", tries=2), client)})
+        gateway = Gateway({"m": Upstream(ModelSettings.at(url, model="x", tries=2), client)})
         result = await gateway.call(request())
     assert isinstance(result, ModelCallFailed)
     assert (result.failure.kind, result.tries) == (FailureKind.UPSTREAM_UNAVAILABLE, 2)
@@ -272,7 +272,7 @@ async def test_a_dead_replica_is_passed_over(scripted_model: Any, client: HttpCl
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         urls = (f"http://127.0.0.1:{unused.getsockname()[1]}/v1", scripted_model.base_url)
-        gateway = Gateway({"m": Upstream(ModelSettings(base_url=urls, model="instant", tries=2), client)})
+        gateway = Gateway({"m": Upstream(ModelSettings.at(*urls, model="instant", tries=2), client)})
         results = [await gateway.call(request()) for _ in range(12)]
     assert all(isinstance(result, ModelCallCompleted) for result in results)
     assert {result.tries for result in results} == {1, 2}, "some rollouts prefer the dead one, some do not"

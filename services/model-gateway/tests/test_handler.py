@@ -65,7 +65,7 @@ async def handler_to(scripted_model: Any) -> AsyncIterator[Callable[[str], Model
 
     def build(script: str) -> ModelCalls:
         client = HttpClient(connections=8)
-        upstream = Upstream(ModelSettings(base_url=scripted_model.base_url, model=script), client)
+        upstream = Upstream(ModelSettings.at(scripted_model.base_url, model=script), client)
         handlers.append(ModelCalls(Gateway({"m": upstream}), client))
         return handlers[-1]
 

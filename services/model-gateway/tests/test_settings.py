@@ -8,7 +8,6 @@ import pytest
 
 from odradek_model_gateway.app import create_processor, main
 from odradek_model_gateway.settings import SettingsError, load_settings
-from odradek_model_gateway.upstream import rank
 
 LOCAL = {"base_url": "http://127.0.0.1:8000/v1/", "model": "smollm2"}
 
@@ -20,7 +19,7 @@ def set_models(monkeypatch: pytest.MonkeyPatch, models: object) -> None:
 def test_models_are_read_with_their_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     set_models(monkeypatch, {"small": {**LOCAL, "api_key_env": None}})
     small = load_settings().models["small"]
-    assert small.base_url == ("http://127.0.0.1:8000/v1",)
+    assert small.base_url[0].url == "http://127.0.0.1:8000/v1"
     assert (small.tool_calls, small.tries, small.token_ids, small.key({})) == ("native", 8, False, None)
 
 
@@ -40,7 +39,7 @@ def test_the_key_comes_from_its_own_variable(monkeypatch: pytest.MonkeyPatch) ->
         ({"m": {"model": "x"}}, "ODRADEK_MODELS.m.base_url: Field required"),
         (
             {"m": {**LOCAL, "base_url": "localhost:8000"}},
-            "ODRADEK_MODELS.m.base_url: 'localhost:8000' is not a URL",
+            "ODRADEK_MODELS.m.base_url.0.url: 'localhost:8000' is not a URL",
         ),
         ({"m": {**LOCAL, "base_url": "http://u:p@host/v1"}}, "no user, query or fragment"),
         ({"m": {**LOCAL, "base_url": ["http://a/v1", "http://a/v1"]}}, "the same URL twice"),
@@ -89,15 +88,3 @@ def test_the_processor_reads_model_calls(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("ODRADEK_MAX_IN_FLIGHT", "17")
     processor = create_processor(load_settings())
     assert (processor.inputs, processor.changelog, processor.max_in_flight) == (("model-calls",), None, 17)
-
-
-def test_a_rollout_keeps_its_replica_when_others_come_and_go() -> None:
-    urls = [f"http://replica-{n}/v1" for n in range(5)]
-    rollouts = [f"run/{n}/0" for n in range(200)]
-    first = {rollout: rank(urls, rollout)[0] for rollout in rollouts}
-    assert set(first.values()) == set(urls)
-    fewer = urls[:-1]
-    for rollout in rollouts:
-        assert sorted(rank(urls, rollout)) == urls
-        if first[rollout] in fewer:
-            assert rank(fewer[::-1], rollout)[0] == first[rollout]

@@ -95,7 +95,9 @@ def _validate_models(path: Path, json: bool) -> None:
         print_json({"file": str(path), "problems": [], "models": sorted(models)})
         return
     for name, model in models.items():
-        say(f"{name}: {model.model} of {', '.join(model.base_url)}, asked as {model.kind}")
+        say(
+            f"{name}: {model.model} of {', '.join(replica.url for replica in model.base_url)}, asked as {model.kind}"
+        )
 
 
 def _validate_environment(environment: Environment, json: bool) -> None:

@@ -1,6 +1,6 @@
 """Which models there are, and how each is reached: what `odradek.toml` says of them."""
 
 from odradek.models.config import ConfigError, read_config
-from odradek.models.settings import ModelSettings
+from odradek.models.settings import ModelSettings, Replica
 
-__all__ = ["ConfigError", "ModelSettings", "read_config"]
+__all__ = ["ConfigError", "ModelSettings", "Replica", "read_config"]

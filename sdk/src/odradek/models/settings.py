@@ -1,7 +1,7 @@
 """One model: where it is served, and how it is asked. No secrets: keys are named, and read by the gateway alone."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
@@ -11,8 +11,31 @@ from odradek.models.presets import PRESETS
 from odradek_schemas.base import JsonObject
 
 
-def _as_list(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
+class Replica(BaseModel):
+    """One of several servers of the same model. `weight`: its share of the rollouts, against the others' weights."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: str
+    weight: float = Field(default=1.0, gt=0, le=1e6)
+    max_concurrency: int | None = Field(
+        default=None, ge=1, description="Most requests at once; None: the model's."
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _check(cls, text: str) -> str:
+        url = urlsplit(text)
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise ValueError(f"{text!r} is not a URL such as http://127.0.0.1:8000/v1")
+        if "@" in url.netloc or url.query or url.fragment:
+            raise ValueError(f"{url.hostname}: no user, query or fragment here; name the key in api_key_env")
+        return text.rstrip("/")
+
+
+def _as_replicas(value: Any) -> Any:
+    listed = value if isinstance(value, list | tuple) else [value]
+    return [{"url": one} if isinstance(one, str) else one for one in listed]
 
 
 class ModelSettings(BaseModel):
@@ -27,14 +50,16 @@ class ModelSettings(BaseModel):
     kind: Literal["openai", "vllm", "azure", "responses", "anthropic"] = Field(
         default="openai", description="Whose API the upstream speaks; openai: chat completions, as most do."
     )
-    base_url: Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1)]
+    base_url: Annotated[tuple[Replica, ...], BeforeValidator(_as_replicas), Field(min_length=1)]
     model: str = Field(min_length=1, description="The model's name at the upstream.")
     tool_calls: Literal["native", "json_schema"] = Field(
         default="native",
         description="json_schema: for models without tool calls; functions are offered as a reply schema.",
     )
     api_key_env: str | None = Field(default=None, description="The environment variable with the API key.")
-    max_concurrency: int = Field(default=256, ge=1, description="Most requests at once from this process.")
+    max_concurrency: int = Field(
+        default=256, ge=1, description="Most requests at once to a replica from one gateway."
+    )
     timeout_seconds: float = Field(default=300.0, gt=0, description="Deadline of one try.")
     tries: int = Field(
         default=8, ge=1, le=20, description="Most tries of one call: some 16 s in which a server may restart."
@@ -58,18 +83,10 @@ class ModelSettings(BaseModel):
 
     @field_validator("base_url")
     @classmethod
-    def _check_urls(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
-        for text in urls:
-            url = urlsplit(text)
-            if url.scheme not in ("http", "https") or not url.hostname:
-                raise ValueError(f"{text!r} is not a URL such as http://127.0.0.1:8000/v1")
-            if "@" in url.netloc or url.query or url.fragment:
-                raise ValueError(
-                    f"{url.hostname}: no user, query or fragment here; name the key in api_key_env"
-                )
-        if len(set(urls)) < len(urls):
+    def _check_replicas(cls, replicas: tuple[Replica, ...]) -> tuple[Replica, ...]:
+        if len({replica.url for replica in replicas}) < len(replicas):
             raise ValueError("the same URL twice: give each replica once")
-        return tuple(url.rstrip("/") for url in urls)
+        return replicas
 
     @model_validator(mode="before")
     @classmethod
@@ -91,6 +108,20 @@ class ModelSettings(BaseModel):
             if self.max_tokens_field != "max_tokens":
                 raise ValueError(f"max_tokens_field: is for chat completions, not for kind {self.kind}")
         return self
+
+    @classmethod
+    def at(cls, *urls: str, model: str, **settings: Any) -> Self:
+        """A model at these URLs. Raises pydantic's ValidationError."""
+        return cls.model_validate({"base_url": list(urls), "model": model, **settings})
+
+    def most_at(self, replica: Replica) -> int:
+        """Most requests at once to a replica, from one gateway."""
+        return replica.max_concurrency or self.max_concurrency
+
+    @property
+    def most_at_once(self) -> int:
+        """Most requests at once to all replicas, from one gateway."""
+        return sum(map(self.most_at, self.base_url))
 
     @property
     def asked_as(self) -> Kind:

@@ -14,7 +14,7 @@ from odradek_schemas.topics import GATEWAY, MODEL_CALLS
 
 def create_processor(settings: GatewaySettings) -> ConcurrentProcessor:
     """One gateway and one HTTP client for all partitions of this process."""
-    client = HttpClient(connections=sum(model.max_concurrency for model in settings.models.values()))
+    client = HttpClient(connections=sum(model.most_at_once for model in settings.models.values()))
     upstreams = {
         name: Upstream(model, client, model.key(os.environ)) for name, model in settings.models.items()
     }

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from odradek.dialects.core import Reply
 from odradek_model_gateway import json_tools
-from odradek_model_gateway.failures import CallError, from_status
-from odradek_model_gateway.replies import read_reply
+from odradek_model_gateway.failures import CallError
 from odradek_model_gateway.requests import write_body
 from odradek_model_gateway.retries import Wait, decide
 from odradek_model_gateway.upstream import Upstream
@@ -69,13 +68,11 @@ class Gateway:
         policy, started = self.policies.get(event.model), loop.time()
         try:
             async with asyncio.timeout_at(until):
-                response = await upstream.post(body, event.rollout_id, event.id, attempt)
+                reply = await upstream.post(body, event.rollout_id, event.id, attempt)
             reach("call.answered")
         except TimeoutError as error:
             raise _timed_out(until < deadline, loop.time() - started) from error
-        if response.status != 200:
-            raise from_status(response.status, response.retry_after, response.body, time.time())
-        reply = _with_policy(read_reply(response.body, event.id, upstream.settings.asked_as.dialect), policy)
+        reply = _with_policy(reply, policy)
         if upstream.settings.tool_calls == "json_schema":
             offer = json_tools.Offer.of(event.tools, event.sampling.tool_choice)
             message, finish_reason = json_tools.read_reply(

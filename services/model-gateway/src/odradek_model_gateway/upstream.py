@@ -1,17 +1,19 @@
 """Upstreams over HTTP: one client session per process, a bound on requests at once, replicas by rollout."""
 
 import asyncio
-from collections.abc import Iterable
+import time
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 from urllib.parse import quote
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 from yarl import URL
 
+from odradek.dialects.core import Reply
 from odradek.models import ModelSettings
-from odradek_model_gateway.failures import CallError, from_exception
+from odradek_model_gateway.failures import CallError, from_exception, from_status
+from odradek_model_gateway.replicas import Replicas
+from odradek_model_gateway.replies import read_reply
 from odradek_schemas.failures import FailureKind
 
 # Below the 5 s after which uvicorn, and so vLLM, closes an idle connection: a request must not meet that.
@@ -82,26 +84,26 @@ class Upstream:
     def __init__(self, settings: ModelSettings, client: HttpClient, key: str | None = None) -> None:
         self.settings = settings
         self._client = client
-        self._slots = asyncio.Semaphore(settings.max_concurrency)
-        self._urls = {base: URL(f"{base}{settings.asked_as.path}") for base in settings.base_url}
+        self._replicas = Replicas(settings)
         self._headers = {**_HEADERS, **settings.asked_as.headers}
         if key is not None:
             self._headers |= settings.asked_as.authorization(key)
 
-    async def post(self, body: bytes, rollout_id: str, call_id: str, attempt: int) -> Response:
+    async def post(self, body: bytes, rollout_id: str, call_id: str, attempt: int) -> Reply:
         """Make try number `attempt` (from 1) of a call: at the rollout's own replica, then at the next ones.
 
         Raises:
-            CallError: no connection, closed, or a response that does not end (upstream_unavailable).
+            CallError: no connection, closed, a response that does not end, a refusal, or a reply that can't be read.
         """
-        ranked = rank(self._urls, rollout_id)
-        url = self._urls[ranked[(attempt - 1) % len(ranked)]]
         headers = {**self._headers, REQUEST_ID: _header(call_id)}
-        async with self._slots:
+        async with self._replicas.one_for(rollout_id, attempt) as url:
             try:
-                return await self._exchange(url, body, headers)
+                response = await self._exchange(url, body, headers)
             except (ClientError, OSError) as error:
                 raise from_exception(error) from error
+            if response.status != 200:
+                raise from_status(response.status, response.retry_after, response.body, time.time())
+            return read_reply(response.body, call_id, self.settings.asked_as.dialect)
 
     async def _exchange(self, url: URL, body: bytes, headers: dict[str, str]) -> Response:
         most = self.settings.max_response_bytes
@@ -118,19 +120,6 @@ class Upstream:
                         FailureKind.UPSTREAM_UNAVAILABLE, f"the response is longer than {most} bytes"
                     )
             return Response(response.status, response.headers.get("Retry-After"), b"".join(chunks))
-
-
-def rank(urls: Iterable[str], rollout_id: str) -> list[str]:
-    """The replicas in the order in which a rollout prefers them (rendezvous hashing, highest weight first).
-
-    Each rollout keeps its first choice when replicas are added or removed, unless that very one is concerned.
-    """
-    known = list(urls)
-    if len(known) == 1:
-        return known
-    return sorted(known, key=lambda url: blake2b(f"{url} {rollout_id}".encode(), digest_size=8).digest())[
-        ::-1
-    ]
 
 
 def _header(text: str) -> str:
