@@ -92,7 +92,7 @@ def constants() -> Iterator[str]:
     """Every number of seconds that a module of the product names."""
     for folder in (
         *ROOT.glob("services/*/src"),
-        *(ROOT / name / "src" for name in ("sdk", "runtime", "local", "cli")),
+        *(ROOT / name / "src" for name in ("sdk", "runtime", "training", "local", "cli")),
     ):
         for path in folder.rglob("*.py"):
             module = ".".join(path.relative_to(folder).with_suffix("").parts)
