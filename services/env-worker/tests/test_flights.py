@@ -84,6 +84,42 @@ async def test_suspects_run_one_at_a_time_beside_the_others(tmp_path: Path) -> N
         await other
 
 
+@pytest.mark.parametrize(("first", "then"), [("twice", "once"), ("once", "twice")])
+async def test_one_that_died_once_is_not_beside_one_that_died_twice(
+    tmp_path: Path, first: str, then: str
+) -> None:
+    """Caught: a second killer, which died once so far, ends the worker while another's suspect has its turn: that
+    one, innocent, was at work at three deaths."""
+    path = tmp_path / "flights"
+    die(path, "twice")
+    die(path, "twice", "once", "also once")
+    flights = Flights(path)
+    async with flights.turn(first):
+        other = asyncio.create_task(fly(flights, then))
+        if first == "once":
+            async with asyncio.timeout(5):
+                await fly(flights, "also once")
+        await asyncio.sleep(0.05)
+        assert not other.done()
+    async with asyncio.timeout(5):
+        await other
+
+
+async def test_one_that_gives_up_waiting_leaves_the_turn_to_the_next(tmp_path: Path) -> None:
+    """Its run was cancelled, or its partition went to another worker."""
+    path = tmp_path / "flights"
+    for _ in range(ALONE_AFTER):
+        die(path, "a", "b", "c")
+    flights = Flights(path)
+    async with flights.turn("a"):
+        waiting = asyncio.create_task(fly(flights, "b"))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+    async with asyncio.timeout(5):
+        await fly(flights, "c")
+
+
 def test_the_deaths_of_one_that_waits_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "flights"
     for _ in range(ALONE_AFTER):

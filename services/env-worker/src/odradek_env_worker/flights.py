@@ -3,15 +3,15 @@
 Tools run in the worker's own process, and some end it: a crash in native code, `os._exit`, memory that runs out. The
 log can't tell which action it was, for nothing was committed. So each action is noted in a file when it begins and
 when it ends: in pages shared with the kernel, which survive the process. One that was at work at two deaths runs
-with no other such beside it; at three, it did it.
+with no other beside it that was at work at any; at three, it did it.
 
 The file is a hint and not the truth: without it, an action that ends its worker is begun again until its time is up.
 """
 
 import asyncio
 import os
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from fcntl import LOCK_EX, LOCK_NB, flock
 from io import FileIO
 from mmap import mmap
@@ -23,7 +23,7 @@ import structlog
 from odradek_schemas.events import SessionCloseRequested, SessionRequested, ToolCallRequested
 
 ALONE_AFTER = 2
-"""Deaths after which an action waits until no other suspect is at work."""
+"""Deaths after which an action waits until no other suspect is at work: none with a death to its name."""
 MOST_DEATHS = 3
 """Deaths after which it is not begun again."""
 MOST_SUSPECTS = 4096
@@ -39,7 +39,7 @@ class Flights:
     def __init__(self, path: Path | None) -> None:
         self._deaths: dict[str, int] = {}
         self._at_work: set[str] = set()
-        self._turn = asyncio.Lock()
+        self._suspects = Suspects()
         self._file = None if path is None else _open_alone(path)
         self._pages = None if self._file is None else _pages(self._file)
         self._written = 0
@@ -52,8 +52,14 @@ class Flights:
         return self._deaths.get(flight, 0)
 
     def turn(self, flight: str) -> AbstractAsyncContextManager[object]:
-        """To be waited for before the work on an action: suspects take turns."""
-        return self._turn if self.deaths(flight) >= ALONE_AFTER else nullcontext()
+        """To be waited for before the work on an action: who was at work at two deaths is not beside another suspect.
+
+        (With one killer beside another's suspect, the third death would be blamed on both.)
+        """
+        deaths = self.deaths(flight)
+        if deaths >= ALONE_AFTER:
+            return self._suspects.alone()
+        return self._suspects.together() if deaths else nullcontext()
 
     @contextmanager
     def noted(self, flight: str) -> Iterator[None]:
@@ -92,6 +98,42 @@ class Flights:
         end = self._written + len(note)
         self._pages[self._written : end] = note
         self._written = end
+
+
+class Suspects:
+    """Turns: either one alone, or any number together."""
+
+    def __init__(self) -> None:
+        self._change = asyncio.Event()
+        self._together = 0
+        self._alone = False
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        while self._alone or self._together:
+            await self._change.wait()
+        self._alone = True
+        try:
+            yield
+        finally:
+            self._alone = False
+            self._changed()
+
+    @asynccontextmanager
+    async def together(self) -> AsyncIterator[None]:
+        while self._alone:
+            await self._change.wait()
+        self._together += 1
+        try:
+            yield
+        finally:
+            self._together -= 1
+            self._changed()
+
+    def _changed(self) -> None:
+        """Wakes all who wait; they look anew."""
+        self._change.set()
+        self._change = asyncio.Event()
 
 
 def flight_of(action: SessionRequested | ToolCallRequested | SessionCloseRequested) -> str:
