@@ -66,12 +66,12 @@ def test_when_all_are_ill_the_call_is_told_for_how_long() -> None:
     for place, at in zip(of, (100.0, 100.2), strict=True):
         for _ in range(MOST_FAILURES):
             place.breaker.failed(at)
-        place.last_failure = "HTTP 500: on fire"
+        place.last_failure = CallError(FailureKind.MALFORMED_REPLY, "half a line")
     with pytest.raises(
-        CallError, match=r"not asked: .* failed 5 times in a row, the last: HTTP 500: on fire"
+        CallError, match=r"not asked: .* failed 5 times in a row, the last: half a line"
     ) as told:
         choose(of, 100.3)
-    assert told.value.failure.kind == FailureKind.UPSTREAM_UNAVAILABLE
+    assert told.value.failure.kind == FailureKind.MALFORMED_REPLY
     assert told.value.retry_after == pytest.approx(100.0 + FIRST_PAUSE_SECONDS - 100.3)
 
 

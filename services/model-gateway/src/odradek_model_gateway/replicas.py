@@ -34,7 +34,7 @@ class Place:
     weight: float
     slots: asyncio.Semaphore
     breaker: Breaker = field(default_factory=Breaker)
-    last_failure: str = ""
+    last_failure: CallError | None = None
 
 
 class Replicas:
@@ -51,7 +51,7 @@ class Replicas:
         What the call raises within tells how the replica fares.
 
         Raises:
-            CallError: all are ill (upstream_unavailable, with the time until one may be asked again).
+            CallError: all are ill: as the last call to one of them failed, with the time until it may be asked again.
         """
         place = choose(turned(ranked(self._places, rollout_id), attempt - 1), time.monotonic())
         async with place.slots:
@@ -71,7 +71,9 @@ class Replicas:
         """A call was given up: for its run's sake, for its own deadline's, or because a try's whole time has passed."""
         if seconds >= self._patience:
             place.breaker.failed(time.monotonic())
-            place.last_failure = f"no answer within {seconds:.1f} s"
+            place.last_failure = CallError(
+                FailureKind.UPSTREAM_UNAVAILABLE, f"no answer within {seconds:.1f} s"
+            )
 
 
 def ranked(places: Sequence[Place], rollout_id: str) -> list[Place]:
@@ -115,16 +117,19 @@ def _note(place: Place, error: CallError) -> None:
     """A refusal is an answer: whoever gives it is well."""
     if error.failure.kind in _ILL:
         place.breaker.failed(time.monotonic())
-        place.last_failure = error.failure.message
+        place.last_failure = error
     else:
         place.breaker.succeeded()
 
 
 def _all_ill(places: Iterable[Place], now: float) -> CallError:
     place = min(places, key=lambda place: place.breaker.left(now))
-    left = place.breaker.left(now)
+    last = place.last_failure
+    kind, told = (
+        (last.failure.kind, last.failure.message) if last else (FailureKind.UPSTREAM_UNAVAILABLE, "unknown")
+    )
     return CallError(
-        FailureKind.UPSTREAM_UNAVAILABLE,
-        f"not asked: {place.name} failed {place.breaker.failures} times in a row, the last: {place.last_failure}",
-        retry_after=left,
+        kind,
+        f"not asked: {place.name} failed {place.breaker.failures} times in a row, the last: {told}",
+        retry_after=place.breaker.left(now),
     )
