@@ -44,12 +44,12 @@ def test_shares_follow_the_weights() -> None:
     assert counts[heavy] / len(ROLLOUTS) == pytest.approx(0.75, abs=0.04)
 
 
-def test_one_that_is_full_is_passed_over_and_waited_for_when_all_are() -> None:
+async def test_one_that_is_full_is_passed_over_and_waited_for_when_all_are() -> None:
     of = places(*urls(3), max_concurrency=1)
     order = ranked(of, "run/1/0")
     for full in range(3):
         assert choose(order, 0.0) is order[full]
-        order[full].slots._value = 0
+        await order[full].slots.acquire()
     assert choose(order, 0.0) is order[0]
 
 
@@ -92,6 +92,14 @@ def test_one_call_tries_a_replica_that_was_ill_and_its_end_decides() -> None:
     assert breaker.left(11.1) == 2 * FIRST_PAUSE_SECONDS
     breaker.succeeded()
     assert breaker.left(11.1) == 0.0
+
+
+def test_what_fails_with_a_dying_server_does_not_lengthen_the_pause() -> None:
+    """Caught: a restart of three seconds that cost five, since hundreds of calls failed at once."""
+    breaker = Breaker()
+    for _ in range(300):
+        breaker.failed(10.0)
+    assert breaker.left(10.0) == FIRST_PAUSE_SECONDS
 
 
 @given(st.lists(st.sampled_from(["failed", "asked"]), max_size=60))

@@ -15,27 +15,42 @@ LONGEST_PAUSE_SECONDS = 5.0
 
 @dataclass(slots=True)
 class Breaker:
-    """Of one replica. Times are of one monotonic clock, in seconds."""
+    """Of one replica. Times are of one monotonic clock, in seconds.
+
+    `failures` in a row, until it opens; `vain` tries since, each of which doubles the pause. What was under way when it
+    opened fails too, and counts for neither: a server that dies fails hundreds of calls in one moment.
+    """
 
     failures: int = 0
-    closed_from: float = 0.0
+    vain: int = 0
+    trying: bool = False
+    open_until: float = 0.0
 
     def left(self, now: float) -> float:
         """Seconds until it may be asked; 0.0: at once."""
-        return max(0.0, self.closed_from - now) if self.failures >= MOST_FAILURES else 0.0
+        return max(0.0, self.open_until - now) if self._opened else 0.0
 
     def ask(self, now: float) -> None:
         """A call goes to it. Where that is the one that tries, the others wait for as long as a pause."""
-        if self.failures >= MOST_FAILURES:
-            self.closed_from = now + self._pause()
+        if self._opened:
+            self.trying = True
+            self._pause(now)
 
     def succeeded(self) -> None:
-        self.failures = 0
+        self.failures, self.vain, self.trying = 0, 0, False
 
     def failed(self, now: float) -> None:
-        self.failures += 1
-        self.closed_from = now + self._pause()
+        if self.trying:
+            self.trying = False
+            self.vain += 1
+            self._pause(now)
+        elif not self._opened:
+            self.failures += 1
+            self._pause(now)
 
-    def _pause(self) -> float:
-        beyond = min(max(0, self.failures - MOST_FAILURES), 30)
-        return min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0**beyond)
+    @property
+    def _opened(self) -> bool:
+        return self.failures >= MOST_FAILURES
+
+    def _pause(self, now: float) -> None:
+        self.open_until = now + min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(self.vain, 30))

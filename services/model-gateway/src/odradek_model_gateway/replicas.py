@@ -38,11 +38,11 @@ class Place:
 
 
 class Replicas:
-    """All replicas of a model."""
+    """All replicas of a model; `places` in the order of its settings."""
 
     def __init__(self, settings: ModelSettings) -> None:
         self._patience = 0.9 * settings.timeout_seconds
-        self._places = [_place(replica, settings) for replica in settings.base_url]
+        self.places = [_place(replica, settings) for replica in settings.base_url]
 
     @asynccontextmanager
     async def one_for(self, rollout_id: str, attempt: int) -> AsyncIterator[URL]:
@@ -53,7 +53,7 @@ class Replicas:
         Raises:
             CallError: all are ill: as the last call to one of them failed, with the time until it may be asked again.
         """
-        place = choose(turned(ranked(self._places, rollout_id), attempt - 1), time.monotonic())
+        place = choose(turned(ranked(self.places, rollout_id), attempt - 1), time.monotonic())
         async with place.slots:
             began = time.monotonic()
             place.breaker.ask(began)
