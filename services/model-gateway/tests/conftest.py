@@ -3,12 +3,15 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 import pytest
+
+from odradek_model_gateway import retries
+from odradek_model_gateway.upstream import HttpClient
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 
@@ -60,3 +63,16 @@ def _port(server: "subprocess.Popen[bytes]", port_file: Path) -> int:
         assert time.monotonic() < deadline, "the scripted model did not start"
         time.sleep(0.02)
     return int(port_file.read_text())
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[HttpClient]:
+    client = HttpClient(connections=8)
+    client.join()
+    yield client
+    await client.leave()
+
+
+@pytest.fixture
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "FIRST_BACKOFF_SECONDS", 0.001)

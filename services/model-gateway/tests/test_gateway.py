@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from odradek.models import ModelSettings
-from odradek_model_gateway import retries
 from odradek_model_gateway.gateway import Gateway
 from odradek_model_gateway.upstream import HttpClient, Upstream
 from odradek_schemas.events import ModelCallCompleted, ModelCallFailed, ModelCallRequested
 from odradek_schemas.failures import FailureKind
 from odradek_schemas.messages import FunctionSpec, Message, Sampling, ToolSpec
+
+pytestmark = pytest.mark.usefixtures("quick_retries")
 
 WEATHER = ToolSpec(
     function=FunctionSpec(
@@ -37,19 +38,6 @@ def request(seconds: float = 30.0, **changes: Any) -> ModelCallRequested:
         "deadline": datetime.now(UTC) + timedelta(seconds=seconds),
     }
     return ModelCallRequested(**{**fields, **changes})
-
-
-@pytest.fixture(autouse=True)
-def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "FIRST_BACKOFF_SECONDS", 0.001)
-
-
-@pytest.fixture
-async def client() -> AsyncIterator[HttpClient]:
-    client = HttpClient(connections=8)
-    client.join()
-    yield client
-    await client.leave()
 
 
 @pytest.fixture

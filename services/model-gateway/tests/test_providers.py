@@ -13,20 +13,16 @@ from strict_servers import Provider, Refused, providers, serve
 from odradek.dialects import chat
 from odradek.models import ModelSettings
 from odradek.models.presets import PRESETS
-from odradek_model_gateway import retries
 from odradek_model_gateway.gateway import Gateway
 from odradek_model_gateway.upstream import HttpClient, Upstream
 from odradek_schemas.events import ModelCallCompleted, ModelCallFailed, ModelCallRequested
 from odradek_schemas.failures import FailureKind
 from odradek_schemas.messages import ToolCall, Usage
 
+pytestmark = pytest.mark.usefixtures("quick_retries")
+
 CONVERSATION = Path(__file__).parents[3] / "sdk/tests/dialects/golden/conversation.chat.json"
 KEY = "sk-1"
-
-
-@pytest.fixture(autouse=True)
-def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "FIRST_BACKOFF_SECONDS", 0.001)
 
 
 @pytest.fixture(params=sorted(PRESETS))
@@ -36,14 +32,6 @@ async def provider(request: pytest.FixtureRequest) -> AsyncIterator[tuple[str, P
     origin, stop = await serve(provider)
     yield request.param, provider, origin
     await stop()
-
-
-@pytest.fixture
-async def client() -> AsyncIterator[HttpClient]:
-    client = HttpClient(connections=2)
-    client.join()
-    yield client
-    await client.leave()
 
 
 def gateway(

@@ -102,6 +102,35 @@ def a_count(counts: JsonObject, name: str, at: str) -> int:
     return int(value)
 
 
+def usage_of(value: JsonValue, asked: str, given: str) -> Usage:
+    """Token counts as OpenAI's APIs tell them; what is missing counts as 0. Raises DialectError.
+
+    Args:
+        asked, given: what prompt and reply are called there, such as `input` and `output`.
+    """
+    usage = an_object(value or {}, "usage")
+    of_asked, of_given = f"{asked}_tokens_details", f"{given}_tokens_details"
+    prompt = an_object(usage.get(of_asked) or {}, f"usage.{of_asked}")
+    reply = an_object(usage.get(of_given) or {}, f"usage.{of_given}")
+    return Usage(
+        prompt_tokens=a_count(usage, f"{asked}_tokens", "usage"),
+        completion_tokens=a_count(usage, f"{given}_tokens", "usage"),
+        cached_tokens=a_count(prompt, "cached_tokens", f"usage.{of_asked}"),
+        reasoning_tokens=a_count(reply, "reasoning_tokens", f"usage.{of_given}"),
+    )
+
+
+def usage_as(usage: Usage, asked: str, given: str) -> JsonObject:
+    """The same the other way: `usage` of a reply, with its details."""
+    return {
+        f"{asked}_tokens": usage.prompt_tokens,
+        f"{asked}_tokens_details": {"cached_tokens": usage.cached_tokens},
+        f"{given}_tokens": usage.completion_tokens,
+        f"{given}_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "total_tokens": usage.total_tokens,
+    }
+
+
 def said(**fields: JsonValue) -> JsonObject:
     """An object of what is not None."""
     return {name: value for name, value in fields.items() if value is not None}

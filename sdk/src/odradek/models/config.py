@@ -1,14 +1,4 @@
-"""`odradek.toml`: one table for each model, `[models.NAME]`, with the fields of `ModelSettings`.
-
-[models.policy]
-preset = "vllm"
-base_url = ["http://gpu-0:8000/v1", "http://gpu-1:8000/v1"]
-model = "Qwen/Qwen3-8B"
-
-[models.judge]
-preset = "openai"
-model = "gpt-5-mini"
-"""
+"""`odradek.toml`: one table for each model, `[models.NAME]`, with the fields of `ModelSettings` (docs/models.md)."""
 
 import tomllib
 from collections.abc import Mapping

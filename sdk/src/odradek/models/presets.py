@@ -1,7 +1,8 @@
 """What is known of providers, so that settings need not say it: `"preset": "fireworks"`.
 
 A preset only fills in what a model's settings leave out. Sources: each provider's API reference. OpenAI and Azure
-refuse fields that they do not know, reasoning among them, and pictures from tools; their reasoning models take `max_completion_tokens` alone.
+refuse fields that they do not know, reasoning among them, and pictures from tools; their reasoning models take
+`max_completion_tokens` alone.
 """
 
 from collections.abc import Mapping

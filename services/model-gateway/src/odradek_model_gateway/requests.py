@@ -28,9 +28,10 @@ def write_body(event: ModelCallRequested, settings: ModelSettings) -> bytes:
     if settings.tool_calls == "json_schema":
         request = _offered_as_json(request, event.model)
     if not settings.send_reasoning:
-        request = _changed(request, messages=[_without_reasoning(message) for message in request.messages])
+        kept = [_without_reasoning(message) for message in request.messages]
+        request = request.model_copy(update={"messages": kept})
     if settings.tool_pictures == "user":
-        request = _changed(request, messages=shown_by_user(request.messages))
+        request = request.model_copy(update={"messages": shown_by_user(request.messages)})
     try:
         body: dict[str, Any] = {
             **settings.extra_body,
@@ -72,13 +73,10 @@ def _offered_as_json(request: ChatRequest, model: str) -> ChatRequest:
     bound: dict[str, Any] = {"tool_choice": None, "parallel_tool_calls": None}
     if offer.functions:
         bound["response_format"] = offer.reply_format
-    return _changed(
-        request,
-        messages=json_tools.write_history(request.messages, offer),
-        tools=[],
-        sampling=sampling.model_copy(update=bound),
+    return request.model_copy(
+        update={
+            "messages": json_tools.write_history(request.messages, offer),
+            "tools": [],
+            "sampling": sampling.model_copy(update=bound),
+        }
     )
-
-
-def _changed(request: ChatRequest, **fields: Any) -> ChatRequest:
-    return request.model_copy(update=fields)

@@ -12,15 +12,19 @@ from pydantic import JsonValue, ValidationError
 from odradek.dialects.core import (
     DialectError,
     Reply,
-    a_count,
     a_list,
     an_object,
     arguments_text,
     tool_call_id,
+    usage_as,
+    usage_of,
 )
 from odradek_schemas.base import JsonObject
 from odradek_schemas.codec import explain
-from odradek_schemas.messages import Message, TokenRecord, Usage
+from odradek_schemas.messages import Message, TokenRecord
+
+USAGE = ("prompt", "completion")
+"""What prompt and reply are called in `usage`."""
 
 
 def read_reply(body: JsonObject, call_id: str) -> Reply:
@@ -35,9 +39,9 @@ def read_reply(body: JsonObject, call_id: str) -> Reply:
     choice = _first_choice(body)
     try:
         return Reply(
-            message=read_message(an_object(choice.get("message"), "choices.0.message"), call_id),
+            message=_read_message(an_object(choice.get("message"), "choices.0.message"), call_id),
             finish_reason=str(choice.get("finish_reason") or "stop"),
-            usage=read_usage(body.get("usage")),
+            usage=usage_of(body.get("usage"), *USAGE),
             tokens=_read_tokens(body, choice),
         )
     except ValidationError as error:
@@ -61,37 +65,13 @@ def write_reply(reply: Reply, reply_id: str, model: str, created: int) -> JsonOb
         "created": created,
         "model": model,
         "choices": [choice],
-        "usage": write_usage(reply.usage),
+        "usage": usage_as(reply.usage, *USAGE),
     }
 
 
-def write_usage(usage: Usage) -> JsonObject:
-    """`usage` of a reply, with its details."""
-    return {
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "total_tokens": usage.total_tokens,
-        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-    }
-
-
-def read_usage(value: JsonValue) -> Usage:
-    """Token counts; what is missing counts as 0. Raises DialectError."""
-    usage = an_object(value or {}, "usage")
-    prompt = an_object(usage.get("prompt_tokens_details") or {}, "usage.prompt_tokens_details")
-    completion = an_object(usage.get("completion_tokens_details") or {}, "usage.completion_tokens_details")
-    return Usage(
-        prompt_tokens=a_count(usage, "prompt_tokens", "usage"),
-        completion_tokens=a_count(usage, "completion_tokens", "usage"),
-        cached_tokens=a_count(prompt, "cached_tokens", "usage.prompt_tokens_details"),
-        reasoning_tokens=a_count(completion, "reasoning_tokens", "usage.completion_tokens_details"),
-    )
-
-
-def read_message(message: JsonObject, call_id: str) -> Message:
+def _read_message(message: JsonObject, call_id: str) -> Message:
     """The assistant's message. Raises DialectError, ValidationError."""
-    said: dict[str, Any] = {
+    told: dict[str, Any] = {
         "role": "assistant",
         "content": message.get("content"),
         "reasoning_content": message.get("reasoning_content") or message.get("reasoning"),
@@ -99,8 +79,8 @@ def read_message(message: JsonObject, call_id: str) -> Message:
         "refusal": message.get("refusal"),
     }
     if calls := message.get("tool_calls"):
-        said["tool_calls"] = _read_calls(a_list(calls, "choices.0.message.tool_calls"), call_id)
-    return Message.model_validate(said)
+        told["tool_calls"] = _read_calls(a_list(calls, "choices.0.message.tool_calls"), call_id)
+    return Message.model_validate(told)
 
 
 def _first_choice(body: JsonObject) -> JsonObject:

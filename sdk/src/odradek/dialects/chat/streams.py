@@ -7,8 +7,8 @@ stopped; the usage comes in one without a choice. Token ids and logprobs as vLLM
 from collections.abc import Iterator
 from typing import Any
 
-from odradek.dialects.chat.replies import read_usage, write_usage
-from odradek.dialects.core import a_list, a_text, an_object
+from odradek.dialects.chat.replies import USAGE
+from odradek.dialects.core import a_list, a_text, an_object, usage_as, usage_of
 from odradek.dialects.deltas import CallDelta, Delta
 from odradek_schemas.base import JsonObject
 
@@ -27,7 +27,7 @@ class StreamReader:
             if choice.get("finish_reason"):
                 yield Delta(finish_reason=str(choice["finish_reason"]))
         if chunk.get("usage"):
-            yield Delta(usage=read_usage(chunk["usage"]))
+            yield Delta(usage=usage_of(chunk["usage"], *USAGE))
 
 
 class StreamWriter:
@@ -48,7 +48,7 @@ class StreamWriter:
         if delta.finish_reason is not None:
             yield self._chunk({}, delta.finish_reason)
         if delta.usage is not None and self._with_usage:
-            yield {**self._head, "choices": [], "usage": write_usage(delta.usage)}
+            yield {**self._head, "choices": [], "usage": usage_as(delta.usage, *USAGE)}
 
     def _chunk(self, delta: JsonObject, finish_reason: str | None = None) -> JsonObject:
         return {**self._head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}

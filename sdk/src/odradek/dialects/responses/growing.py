@@ -1,7 +1,7 @@
 """Output items that grow while they are streamed: each tells that it begins, its pieces, and that it is done."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -9,24 +9,8 @@ from odradek.dialects.responses.tools import Form, free_text
 from odradek_schemas.base import JsonObject
 
 
-class Growing(Protocol):
-    """An item under way; `item` is what has come of it."""
-
-    @property
-    def item(self) -> JsonObject: ...
-
-    def start(self) -> Iterator[JsonObject]:
-        """The events at its beginning."""
-
-    def grow(self, piece: str, refused: bool = False) -> Iterator[JsonObject]:
-        """The events of a further piece."""
-
-    def done(self) -> Iterator[JsonObject]:
-        """The events at its end."""
-
-
-class _Item:
-    """What all have in common: a place in the output, and an id."""
+class Growing(ABC):
+    """An item under way, at its place in the output."""
 
     def __init__(self, index: int, item_id: str) -> None:
         self._index, self._id = index, item_id
@@ -34,13 +18,20 @@ class _Item:
         self._status = "in_progress"
 
     @property
+    @abstractmethod
     def item(self) -> JsonObject:
-        raise NotImplementedError
+        """What has come of it."""
+
+    @abstractmethod
+    def grow(self, piece: str, refused: bool = False) -> Iterator[JsonObject]:
+        """The events of a further piece."""
 
     def start(self) -> Iterator[JsonObject]:
+        """The events at its beginning."""
         yield {"type": "response.output_item.added", "output_index": self._index, "item": self.item}
 
     def done(self) -> Iterator[JsonObject]:
+        """The events at its end."""
         self._status = "completed"
         yield {"type": "response.output_item.done", "output_index": self._index, "item": self.item}
 
@@ -52,7 +43,7 @@ class _Item:
         return "".join(self._pieces)
 
 
-class GrowingText(_Item):
+class GrowingText(Growing):
     """The model's message, in one part: text, or why it refuses."""
 
     def __init__(self, index: int, item_id: str) -> None:
@@ -98,7 +89,7 @@ class GrowingText(_Item):
         return {"type": "output_text", "text": self._text, "annotations": []}
 
 
-class GrowingReasoning(_Item):
+class GrowingReasoning(Growing):
     """Reasoning that is told as it is."""
 
     @property
@@ -122,7 +113,7 @@ class GrowingReasoning(_Item):
         yield from super().done()
 
 
-class GrowingCall(_Item):
+class GrowingCall(Growing):
     """A call; `call` is its number in the reply. The text of a custom tool is known only when it is whole."""
 
     def __init__(self, index: int, item_id: str, call: int, call_id: str, form: Form) -> None:

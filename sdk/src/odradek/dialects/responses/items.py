@@ -72,7 +72,7 @@ class _Reader:
         if not isinstance(role, str) or role not in _ROLES or role == "tool":
             raise DialectError(f"{at}.role", f"{role!r} is not one of system, developer, user, assistant")
         self.end_reply()
-        content = read_content(item.get("content"), f"{at}.content")
+        content = _read_content(item.get("content"), f"{at}.content")
         self.messages.append(Message.model_validate({"role": role, "content": content}))
 
     def read_assistant(self, item: JsonObject, at: str) -> None:
@@ -114,7 +114,7 @@ class _Reader:
         call_id = item.get("call_id")
         if not isinstance(call_id, str):
             raise DialectError(f"{at}.call_id", "is missing")
-        content = read_content(item.get("output"), f"{at}.output")
+        content = _read_content(item.get("output"), f"{at}.output")
         self.messages.append(Message(role="tool", tool_call_id=call_id, content=content))
 
     def end_reply(self) -> None:
@@ -143,7 +143,7 @@ _ITEM_READERS: dict[str, Callable[[_Reader, JsonObject, str], None]] = {
 }
 
 
-def read_content(content: JsonValue, at: str) -> str | list[JsonObject]:
+def _read_content(content: JsonValue, at: str) -> str | list[JsonObject]:
     """Text as text, a single text part too; other parts in the shapes of chat completions."""
     if content is None:
         return ""
@@ -166,8 +166,7 @@ def _read_part(part: JsonValue, at: str) -> JsonObject:
         case "input_text" | "output_text" | "text":
             return {"type": "text", "text": a_text(part.get("text"))}
         case "input_image":
-            wanted = {"url": part.get("image_url"), "detail": part.get("detail")}
-            image: JsonObject = {name: value for name, value in wanted.items() if value is not None}
+            image = said(url=part.get("image_url"), detail=part.get("detail"))
             return {"type": "image_url", "image_url": image}
         case "input_file":
             names = ("file_id", "filename", "file_data")

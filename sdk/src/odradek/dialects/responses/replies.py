@@ -4,9 +4,7 @@ Source: the OpenAI API reference, "The response object". Why the model stopped i
 `status`, `incomplete_details` and in whether the output holds calls.
 """
 
-from pydantic import JsonValue
-
-from odradek.dialects.core import DialectError, Reply, a_count, an_object
+from odradek.dialects.core import DialectError, Reply, usage_as, usage_of
 from odradek.dialects.responses.items import read_output, write_output
 from odradek.dialects.responses.tools import Forms
 from odradek_schemas.base import JsonObject
@@ -14,6 +12,9 @@ from odradek_schemas.messages import Message, Usage
 
 _INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _WORDS = {word: reason for reason, word in _INCOMPLETE.items()}
+
+USAGE = ("input", "output")
+"""What prompt and reply are called in `usage`."""
 
 
 def read_reply(body: JsonObject, call_id: str) -> Reply:
@@ -26,7 +27,9 @@ def read_reply(body: JsonObject, call_id: str) -> Reply:
     if not isinstance(output, list):
         raise DialectError("output", "must be a list of items")
     message = _one(read_output(output))
-    return Reply(message, finish_reason_of(body, bool(message.tool_calls)), read_usage(body.get("usage")))
+    return Reply(
+        message, finish_reason_of(body, bool(message.tool_calls)), usage_of(body.get("usage"), *USAGE)
+    )
 
 
 def write_reply(
@@ -62,7 +65,7 @@ def response_of(
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
-        "usage": None if usage is None else write_usage(usage),
+        "usage": None if usage is None else usage_as(usage, *USAGE),
     }
 
 
@@ -72,30 +75,6 @@ def finish_reason_of(body: JsonObject, called: bool) -> str:
     if isinstance(details, dict) and (reason := details.get("reason")) is not None:
         return _INCOMPLETE.get(str(reason), str(reason))
     return "tool_calls" if called else "stop"
-
-
-def read_usage(value: JsonValue) -> Usage:
-    """Token counts; what is missing counts as 0. Raises DialectError."""
-    usage = an_object(value or {}, "usage")
-    asked = an_object(usage.get("input_tokens_details") or {}, "usage.input_tokens_details")
-    given = an_object(usage.get("output_tokens_details") or {}, "usage.output_tokens_details")
-    return Usage(
-        prompt_tokens=a_count(usage, "input_tokens", "usage"),
-        completion_tokens=a_count(usage, "output_tokens", "usage"),
-        cached_tokens=a_count(asked, "cached_tokens", "usage.input_tokens_details"),
-        reasoning_tokens=a_count(given, "reasoning_tokens", "usage.output_tokens_details"),
-    )
-
-
-def write_usage(usage: Usage) -> JsonObject:
-    """`usage` of a response, with its details."""
-    return {
-        "input_tokens": usage.prompt_tokens,
-        "input_tokens_details": {"cached_tokens": usage.cached_tokens},
-        "output_tokens": usage.completion_tokens,
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-        "total_tokens": usage.total_tokens,
-    }
 
 
 def _finished(item: JsonObject, item_id: str) -> JsonObject:

@@ -6,10 +6,10 @@ another, within a response that is created and completed.
 
 from collections.abc import Iterator
 
-from odradek.dialects.core import DialectError, a_text, an_object
+from odradek.dialects.core import DialectError, a_text, an_object, usage_of
 from odradek.dialects.deltas import CallDelta, Delta
 from odradek.dialects.responses.growing import Growing, GrowingCall, GrowingReasoning, GrowingText
-from odradek.dialects.responses.replies import finish_reason_of, read_usage, response_of
+from odradek.dialects.responses.replies import USAGE, finish_reason_of, response_of
 from odradek.dialects.responses.tools import Form, Forms
 from odradek_schemas.base import JsonObject
 from odradek_schemas.messages import Usage
@@ -53,7 +53,7 @@ class StreamReader:
 
     def _end(self, response: JsonObject) -> Delta:
         reason = finish_reason_of(response, bool(self._calls))
-        return Delta(finish_reason=reason, usage=read_usage(response.get("usage")))
+        return Delta(finish_reason=reason, usage=usage_of(response.get("usage"), *USAGE))
 
 
 class StreamWriter:
