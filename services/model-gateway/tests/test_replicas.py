@@ -20,7 +20,7 @@ ROLLOUTS = [f"run/{n}/0" for n in range(2000)]
 def places(*replicas: Any, **settings: Any) -> list[Any]:
     return Replicas(
         ModelSettings.model_validate({"base_url": list(replicas), "model": "m", **settings})
-    )._places
+    ).places
 
 
 def urls(count: int) -> list[str]:
