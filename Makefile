@@ -17,7 +17,7 @@ UV := $(BIN)/uv --quiet --no-config
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: .venv/workspace.done ## Play two environments with a small real model on a local stack, and show the rewards
@@ -26,6 +26,10 @@ demo: .venv/workspace.done ## Play two environments with a small real model on a
 .PHONY: test
 test: .venv/dev.done ## Run all tests, those on a real Kafka included
 	@$(BIN)/python -m pytest $(PYTEST)
+
+.PHONY: test-harnesses
+test-harnesses: .venv/dev.done ## Install the agent programs (4 GB) and play each, with nothing else to be reached (ONLY="name ...")
+	@$(BIN)/python -m tests.harnesses $(if $(ONLY),--only $(ONLY)) -- $(PYTEST)
 
 .PHONY: check
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh

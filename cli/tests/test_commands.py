@@ -299,6 +299,19 @@ def test_a_file_of_models_is_validated(odradek: Any, tmp_path: Path, monkeypatch
     assert json.loads(done.stdout) == {"file": str(path), "problems": [], "models": ["gpt"]}
 
 
+def test_a_manifest_is_validated(odradek: Any, tmp_path: Path) -> None:
+    path = tmp_path / "agent.toml"
+    manifest = 'name = "agent"\ndialect = "chat"\nstreams = true\nurl = "http://agent:9000/rollouts"\n'
+    path.write_text(manifest)
+    assert odradek("validate", str(path)).stdout == "agent: http://agent:9000/rollouts, asks in the dialect chat\n"
+    assert json.loads(odradek("validate", str(path), "--json").stdout)["program"] == "agent"
+    path.write_text(manifest.replace("agent:9000", ""))
+    done = odradek("validate", str(path))
+    assert done.exit_code == Exit.INVALID_INPUT
+    assert f"{path}: url: 'http:///rollouts' is not a URL" in done.stderr
+    assert odradek("validate", str(path), "--json").exit_code == Exit.INVALID_INPUT
+
+
 def test_run_ids_are_short_readable_and_valid() -> None:
     found = new_run_id("mcqa", datetime(2026, 11, 29, 19, 45, 12))
     assert re.fullmatch(r"mcqa-1129-194512-[a-z0-9]{2}", found)

@@ -11,6 +11,7 @@ from rich.text import Text
 from odradek.environment import Environment
 from odradek.models import ConfigError, read_config
 from odradek.plugins import PluginError, environment_names, harness_names, load_environment, load_harness
+from odradek.programs import ProgramError, is_manifest, read_program
 from odradek_cli.checks import EnvironmentReport, check_environment, fitting
 from odradek_cli.commands.options import Json
 from odradek_cli.datasets import Checked, check_rows, read_file
@@ -55,7 +56,10 @@ def list_plugins(json: Json = False) -> None:
 def validate(
     target: Annotated[
         str,
-        typer.Argument(metavar="ENV|FILE", help="An environment's name, a JSONL file, or an odradek.toml."),
+        typer.Argument(
+            metavar="ENV|FILE",
+            help="An environment's name, a JSONL file, an odradek.toml, or a program's manifest.",
+        ),
     ],
     environment: Annotated[
         str | None,
@@ -63,12 +67,14 @@ def validate(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check an environment with its examples, a data set row by row, or models. Exit code 4 when something is wrong.
+    """Check an environment with its examples, a data set row by row, models, or an agent program's manifest. Exit code 4 when something is wrong.
 
     Examples: `odradek validate mcqa`, `odradek validate tasks.jsonl --environment mcqa`, `odradek validate odradek.toml`
     """
     if target in environment_names():
         _validate_environment(load_environment(target), json)
+    elif Path(target).suffix == ".toml" and is_manifest(Path(target)):
+        _validate_program(Path(target), json)
     elif Path(target).suffix == ".toml":
         _validate_models(Path(target), json)
     elif Path(target).is_file():
@@ -85,12 +91,7 @@ def _validate_models(path: Path, json: bool) -> None:
     try:
         models = read_config(path, os.environ)
     except ConfigError as error:
-        if not json:
-            raise CliError(
-                str(error), Exit.INVALID_INPUT, "docs/models.md shows what the file may say"
-            ) from error
-        print_json({"file": str(path), "problems": str(error).splitlines()})
-        raise typer.Exit(Exit.INVALID_INPUT) from error
+        raise _unusable(path, error, "docs/models.md", json) from error
     if json:
         print_json({"file": str(path), "problems": [], "models": sorted(models)})
         return
@@ -98,6 +99,24 @@ def _validate_models(path: Path, json: bool) -> None:
         say(
             f"{name}: {model.model} of {', '.join(replica.url for replica in model.base_url)}, asked as {model.kind}"
         )
+
+
+def _validate_program(path: Path, json: bool) -> None:
+    try:
+        program = read_program(path)
+    except ProgramError as error:
+        raise _unusable(path, error, "docs/harnesses.md", json) from error
+    if json:
+        print_json({"file": str(path), "problems": [], "program": program.name})
+        return
+    say(f"{program.name}: {program.url or program.command[0]}, asks in the dialect {program.dialect}")
+
+
+def _unusable(path: Path, error: Exception, page: str, json: bool) -> CliError | typer.Exit:
+    if not json:
+        return CliError(str(error), Exit.INVALID_INPUT, f"{page} shows what the file may say")
+    print_json({"file": str(path), "problems": str(error).splitlines()})
+    return typer.Exit(Exit.INVALID_INPUT)
 
 
 def _validate_environment(environment: Environment, json: bool) -> None:

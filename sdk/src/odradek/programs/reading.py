@@ -1,0 +1,77 @@
+"""Where a manifest says that something is to be read, and what stands there."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from odradek.programs.manifest import Place, Source
+
+MOST_BYTES = 4 << 20
+"""What is kept of a stream or a file: its end."""
+
+
+class Written:
+    """What a program left: its two streams, and the files that its manifest names."""
+
+    def __init__(self, stdout: str, stderr: str, files: Mapping[str, str]) -> None:
+        self._streams = {"stdout": stdout, "stderr": stderr}
+        self._files = files
+
+    def at(self, place: Place) -> str | None:
+        """The text at a place; None: there is no such file."""
+        return self._streams[place.stream] if place.file is None else self._files.get(place.file)
+
+    def values(self, source: Source, path: str | None = None) -> list[Any]:
+        """What the source tells (`path`: of another path there); nothing where it can't be read."""
+        text = (self.at(source) or "").strip()
+        if not text:
+            return []
+        match source.read:
+            case "all":
+                return [text]
+            case "last_line":
+                return text.splitlines()[-1:]
+            case "json":
+                return _values_in(_parsed(text), source, path)
+            case "jsonl":
+                events = (_values_in(_parsed(line), source, path) for line in reversed(text.splitlines()))
+                return next((found for found in events if found), [])
+
+
+def text_of(values: list[Any]) -> str:
+    """Values for a person: texts as they are, the rest as JSON."""
+    return "".join(value if isinstance(value, str) else orjson.dumps(value).decode() for value in values)
+
+
+def _values_in(document: Any, source: Source, path: str | None) -> list[Any]:
+    if document is None or any(list(_along(document, where)) != [value] for where, value in source.match.items()):
+        return []
+    return list(_along(document, source.path if path is None else path))
+
+
+def _along(document: Any, path: str) -> Iterator[Any]:
+    """What stands at a dotted path; `*` is every entry of a list, a number one of them."""
+    if not path:
+        yield document
+        return
+    step, _, rest = path.partition(".")
+    for value in _entries(document, step):
+        yield from _along(value, rest)
+
+
+def _entries(document: Any, step: str) -> Iterator[Any]:
+    if isinstance(document, dict) and step in document:
+        yield document[step]
+    elif isinstance(document, list) and step == "*":
+        yield from document
+    elif isinstance(document, list) and step.lstrip("-").isdecimal():
+        yield from document[int(step) :][:1]
+
+
+def _parsed(text: str) -> Any:
+    """The document; None where it is none: programs write other things among their events."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None

@@ -1,0 +1,51 @@
+"""Each program plays a task of two steps by a scripted model, and fails in time when the model does."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from odradek.programs import Program, program_names
+from tests.harnesses.agent_model import RESULT, ask
+from tests.harnesses.conftest import Stage
+from tests.harnesses.installing import version_of
+
+UNTESTED = {"swe-agent"}
+TESTED = [name for name in program_names({}) if name not in UNTESTED]
+
+PLAY_SECONDS = 90.0
+FAULT_SECONDS = 30.0
+
+installed = [pytest.param(name, marks=[pytest.mark.harness, pytest.mark.slow], id=name) for name in TESTED]
+PROGRAMS = pytest.mark.parametrize("program", ["openai-agent", *installed], indirect=True)
+INSTALLED = pytest.mark.parametrize("program", installed, indirect=True)
+
+
+@PROGRAMS
+async def test_it_plays_a_task(program: Program, stage: Stage) -> None:
+    number = random.randrange(1_000_000)
+    ask(stage.workspace, number)
+    outcome = await stage.play(program, PLAY_SECONDS)
+    assert (stage.front.refused, stage.model.steps) == ([], ["read", "write", "end"]), outcome
+    assert not outcome.failed, outcome
+    assert outcome.result == RESULT, outcome
+    assert (stage.workspace / "answer.txt").read_text() == f"{2 * number}\n"
+    assert set(stage.front.asked) == {(program.dialect, program.streams)}
+    assert stage.names is None or stage.names.asked <= set(program.outside)
+
+
+@PROGRAMS
+@pytest.mark.parametrize("status", [400, 500])
+async def test_it_fails_when_the_model_does(program: Program, stage: Stage, status: int) -> None:
+    ask(stage.workspace, 1)
+    stage.model.fault = status
+    outcome = await stage.play(program, FAULT_SECONDS)
+    assert outcome.failed, outcome
+    assert outcome.reason, outcome
+    assert stage.model.asked >= 1
+
+
+@INSTALLED
+async def test_it_is_the_version_that_was_tested(program: Program, tmp_path: Path) -> None:
+    assert program.tested is not None
+    assert program.tested in version_of(program, tmp_path)
