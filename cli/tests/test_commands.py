@@ -303,7 +303,10 @@ def test_a_manifest_is_validated(odradek: Any, tmp_path: Path) -> None:
     path = tmp_path / "agent.toml"
     manifest = 'name = "agent"\ndialect = "chat"\nstreams = true\nurl = "http://agent:9000/rollouts"\n'
     path.write_text(manifest)
-    assert odradek("validate", str(path)).stdout == "agent: http://agent:9000/rollouts, asks in the dialect chat\n"
+    assert (
+        odradek("validate", str(path)).stdout
+        == "agent: http://agent:9000/rollouts, asks in the dialect chat\n"
+    )
     assert json.loads(odradek("validate", str(path), "--json").stdout)["program"] == "agent"
     path.write_text(manifest.replace("agent:9000", ""))
     done = odradek("validate", str(path))

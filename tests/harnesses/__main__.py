@@ -18,7 +18,17 @@ def main() -> None:
     for name in arguments.only:
         print(f"{name}: installed in {install(find_program(name, {})):.0f} s", flush=True)
     chosen = " or ".join(arguments.only)
-    tests = [sys.executable, "-m", "pytest", "-m", "harness", "-k", chosen, "tests/harnesses", *arguments.rest]
+    tests = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-m",
+        "harness",
+        "-k",
+        chosen,
+        "tests/harnesses",
+        *arguments.rest,
+    ]
     alone = [*ALONE, sys.executable, "-m", "tests.harnesses.alone", *tests]
     os.execvp(alone[0], alone)
 

@@ -28,7 +28,10 @@ class Front:
         self._token = token
 
     async def answer(self, name: str, request: web.Request) -> web.StreamResponse:
-        if self._token not in (request.headers.get("Authorization", "")[7:], request.headers.get("x-api-key")):
+        if self._token not in (
+            request.headers.get("Authorization", "")[7:],
+            request.headers.get("x-api-key"),
+        ):
             return web.json_response(_error("no such key"), status=401)
         body = await request.json()
         try:

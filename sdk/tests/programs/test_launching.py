@@ -29,9 +29,7 @@ def program(**fields: Any) -> Program:
 
 
 def launched(agent: Program, call: Call = CALL, **inherited: str) -> Launch:
-    return launch(
-        agent, call, home=Path("/h"), workspace=Path("/w"), seconds=59.9, inherited=inherited
-    )
+    return launch(agent, call, home=Path("/h"), workspace=Path("/w"), seconds=59.9, inherited=inherited)
 
 
 def asked(prompt: str) -> Call:

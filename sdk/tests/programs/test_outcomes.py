@@ -33,7 +33,8 @@ def ended(
 
 
 def lines(*events: Any) -> str:
-    return "\n".join(event if isinstance(event, str) else json.dumps(event) for event in events) + "\n"
+    written = (event if isinstance(event, str) else json.dumps(event, ensure_ascii=False) for event in events)
+    return "\n".join(written) + "\n"
 
 
 def test_a_result_is_the_whole_output_or_its_last_line() -> None:
@@ -50,7 +51,7 @@ def test_a_result_in_the_last_event_that_fits() -> None:
     agent = program(
         {"read": "jsonl", "match": {"type": "end", "message.role": "agent"}, "path": "message.parts.*.text"}
     )
-    said = [{"kind": "thought"}, {"text": "4"}, {"text": "2"}]
+    said = [{"kind": "thought"}, {"text": "4\u2028"}, {"text": "2"}]
     stdout = lines(
         "starting ...",
         {"type": "end", "message": {"role": "agent", "parts": [{"text": "first"}]}},
@@ -59,7 +60,7 @@ def test_a_result_in_the_last_event_that_fits() -> None:
         {"type": "other"},
         '{"type": "end", "message"',
     )
-    assert ended(agent, stdout).result == "42"
+    assert ended(agent, stdout).result == "4\u20282"
 
 
 @pytest.mark.parametrize("stdout", ["", "no json", "[" * 100_000, '{"other": 1}'])

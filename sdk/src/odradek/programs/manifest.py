@@ -45,7 +45,9 @@ class Install(_Closed):
     """What has to be there. `check` proves that it is: a command that prints the version."""
 
     pip: tuple[str, ...] = ()
-    python: str | None = Field(default=None, description="The version of Python; None: any that runs Odradek.")
+    python: str | None = Field(
+        default=None, description="The version of Python; None: any that runs Odradek."
+    )
     npm: tuple[str, ...] = ()
     node: str | None = Field(default=None, description="The version of Node, where npm is to bring it.")
     check: tuple[str, ...] = ()
@@ -110,7 +112,9 @@ class Program(_Closed):
     result: Result = Field(default_factory=Result)
     log: Place = Field(default_factory=lambda: Place(stream="stderr"))
     failed: tuple[Sign, ...] = ()
-    outside: tuple[str, ...] = Field(default=(), description="Other hosts that it asks for, and does without.")
+    outside: tuple[str, ...] = Field(
+        default=(), description="Other hosts that it asks for, and does without."
+    )
     folder: Path = Field(default=Path(), exclude=True, description="Where the manifest lies.")
 
     @field_validator("url")
@@ -155,7 +159,9 @@ class Program(_Closed):
 
     def _check_words(self) -> None:
         if any("token" in words_of(argument) for argument in self.command):
-            raise ValueError("command: holds {token}, which all on the machine can read there: use environment or files")
+            raise ValueError(
+                "command: holds {token}, which all on the machine can read there: use environment or files"
+            )
         texts = (*self.command, *self.environment.values(), self.stdin)
         said = set().union(*map(words_of, texts), *starmap(words_of_file, self.files.items()))
         for word in _NEEDED:

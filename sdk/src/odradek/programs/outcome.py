@@ -45,7 +45,9 @@ class Outcome:
 
     def kept(self, token: str) -> "Outcome":
         """What is kept of it: without the token, and not too long."""
-        result, reason, log = (_without(token, text) for text in (self.result or "", self.reason, self.log_tail))
+        result, reason, log = (
+            _without(token, text) for text in (self.result or "", self.reason, self.log_tail)
+        )
         return replace(
             self,
             result=None if self.result is None else result[:MOST_RESULT],

@@ -31,11 +31,11 @@ class Written:
             case "all":
                 return [text]
             case "last_line":
-                return text.splitlines()[-1:]
+                return text.split("\n")[-1:]
             case "json":
                 return _values_in(_parsed(text), source, path)
             case "jsonl":
-                events = (_values_in(_parsed(line), source, path) for line in reversed(text.splitlines()))
+                events = (_values_in(_parsed(line), source, path) for line in reversed(text.split("\n")))
                 return next((found for found in events if found), [])
 
 
@@ -45,7 +45,9 @@ def text_of(values: list[Any]) -> str:
 
 
 def _values_in(document: Any, source: Source, path: str | None) -> list[Any]:
-    if document is None or any(list(_along(document, where)) != [value] for where, value in source.match.items()):
+    if document is None or any(
+        list(_along(document, where)) != [value] for where, value in source.match.items()
+    ):
         return []
     return list(_along(document, source.path if path is None else path))
 

@@ -85,7 +85,9 @@ def check_file(path: str, template: str) -> None:
     try:
         texts = list(_texts(parse(filled_file(path, template, probes))))
     except ValueError as error:
-        raise ValueError(f"does not read with values in it; put each within double quotes: {error}") from error
+        raise ValueError(
+            f"does not read with values in it; put each within double quotes: {error}"
+        ) from error
     for word in sorted(words - NUMBERS):
         if not any(probes[word] in text for text in texts):
             raise ValueError(f"{{{word}}} must stand within double quotes")

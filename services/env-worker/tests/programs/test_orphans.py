@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tiny_programs import gone, pids_in, wait_until
+from tiny_programs import entries, gone, pids_in, wait_until
 
 WORKER = """
 import asyncio, sys, tempfile
@@ -23,8 +23,8 @@ def test_a_killed_worker_takes_its_programs_along(workspace: Path, homes: Path) 
     code = WORKER.format(support=support, homes=str(homes), workspace=str(workspace))
     worker = subprocess.Popen([sys.executable, "-c", code])
     pids = pids_in(workspace, 2)
-    assert len(list(homes.iterdir())) == 1
+    assert len(entries(homes)) == 1
     worker.kill()
     worker.wait(timeout=60)
     wait_until(lambda: all(map(gone, pids)), "the program outlives its worker")
-    wait_until(lambda: not list(homes.iterdir()), "its home does")
+    wait_until(lambda: not entries(homes), "its home does")

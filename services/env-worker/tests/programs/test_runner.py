@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tiny_programs import CALL, gone, pids_in, python
+from tiny_programs import CALL, entries, gone, pids_in, python
 
 from odradek.programs import Trouble
 from odradek.programs.reading import MOST_BYTES
@@ -38,7 +38,7 @@ async def test_a_program_has_its_own_home_and_nothing_of_the_workers_environment
     assert (home.parent, seen["mode"], seen["umask"]) == (homes, 0o700, 0o022)
     assert json.loads(seen["config"]) == {"key": "***"}
     assert (seen["tmp"], seen["alone"], seen["pipe"]) == (True, True, True)
-    assert list(homes.iterdir()) == []
+    assert entries(homes) == []
 
 
 async def test_what_it_leaves_in_its_home_goes_with_it(workspace: Path, homes: Path) -> None:
@@ -55,8 +55,8 @@ os.chmod(home, 0)
 print("done")
 """)
     assert (await run(agent, CALL, workspace, 60)).result == "done"
-    assert list(homes.iterdir()) == []
-    assert outside.is_dir()
+    assert entries(homes) == []
+    assert entries(workspace) == ["kept"]
 
 
 async def test_a_result_is_read_from_a_file_and_from_nothing_else(workspace: Path) -> None:
@@ -83,7 +83,7 @@ async def test_a_program_that_is_not_there_is_told_with_what_to_install(workspac
     outcome = await run(agent, CALL, workspace, 60)
     assert outcome.trouble is Trouble.NOT_INSTALLED
     assert outcome.reason == "no-such-agent is not on the env-worker's PATH: install no-such-agent@1"
-    assert list(homes.iterdir()) == []
+    assert entries(homes) == []
 
 
 async def test_what_can_not_be_run_says_so(workspace: Path) -> None:
@@ -98,14 +98,14 @@ async def test_a_prompt_that_no_argument_can_hold_is_an_outcome(workspace: Path,
     agent = python("", command=[*python("").command, "{prompt}"])
     outcome = await run(agent, replace(CALL, prompt="x" * 200_000), workspace, 60)
     assert outcome.trouble is Trouble.NOT_CALLABLE
-    assert list(homes.iterdir()) == []
+    assert entries(homes) == []
 
 
 async def test_time_that_is_up_ends_all_that_it_started(workspace: Path, homes: Path) -> None:
     outcome = await run(python(STAYING), CALL, workspace, 2)
     assert (outcome.trouble, outcome.log_tail) == (Trouble.TIMED_OUT, "still here")
     assert all(map(gone, pids_in(workspace, 3)))
-    assert list(homes.iterdir()) == []
+    assert entries(homes) == []
 
 
 STAYING = """
@@ -133,7 +133,7 @@ async def test_cancelling_ends_it(workspace: Path, homes: Path) -> None:
     with pytest.raises(asyncio.CancelledError):
         await running
     assert all(map(gone, pids))
-    assert list(homes.iterdir()) == []
+    assert entries(homes) == []
 
 
 async def test_a_flood_of_output_costs_no_memory(workspace: Path) -> None:
@@ -156,5 +156,3 @@ async def test_many_at_once(workspace: Path) -> None:
     agents = [python(f"print({number})") for number in range(8)]
     outcomes = await asyncio.gather(*(run(agent, CALL, workspace, 60) for agent in agents))
     assert [outcome.result for outcome in outcomes] == [str(number) for number in range(8)]
-
-

@@ -9,7 +9,6 @@ import sys
 from nooa import Agent
 from nooa.unifiedllm.registry import get_llm_client
 
-
 llm = get_llm_client(
     f"openai/{os.environ['ODRADEK_MODEL']}",
     api_base=os.environ["ODRADEK_BASE_URL"],
@@ -32,7 +31,6 @@ class Worker(Agent, llm=llm):
 
     async def solve(self, task: str) -> str:
         """Do the task in the current folder, and say in a line what came of it."""
-        ...
 
 
 print(json.dumps({"result": asyncio.run(Worker().solve(sys.stdin.read()))}))

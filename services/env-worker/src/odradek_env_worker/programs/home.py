@@ -61,4 +61,3 @@ class Home:
                 return None
             file.seek(max(0, about.st_size - MOST_BYTES))
             return file.read(MOST_BYTES).decode(errors="replace")
-

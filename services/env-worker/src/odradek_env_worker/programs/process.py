@@ -6,7 +6,6 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
 import structlog
 
@@ -57,7 +56,9 @@ class ProgramProcess:
     @classmethod
     async def start(cls, launch: Launch, home: Path, workspace: Path) -> "ProgramProcess":
         guarded = (launcher.__file__, str(os.getpid()), str(home), *launch.argv)
-        with _file_of(launch.stdin) as stdin:
+        with tempfile.TemporaryFile() as stdin:  # unlike a pipe it waits for no reader
+            stdin.write(launch.stdin.encode())
+            stdin.seek(0)
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-S", *guarded),
                 stdin=stdin,
@@ -88,11 +89,3 @@ class ProgramProcess:
             reader.cancel()
         for reader in done:
             reader.result()
-
-
-def _file_of(text: str) -> IO[bytes]:
-    """A file to read the text from; unlike a pipe it waits for no reader."""
-    file = tempfile.TemporaryFile()
-    file.write(text.encode())
-    file.seek(0)
-    return file

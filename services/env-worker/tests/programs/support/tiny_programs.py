@@ -62,5 +62,9 @@ def gone(pid: int) -> bool:
         return True
 
 
+def entries(folder: Path) -> list[str]:
+    return os.listdir(folder)
+
+
 def _numbers(folder: Path) -> list[int]:
-    return [int(name) for name in os.listdir(folder) if name.isdecimal()]
+    return [int(name) for name in entries(folder) if name.isdecimal()]
