@@ -11,7 +11,7 @@ from rich.text import Text
 from odradek.environment import Environment
 from odradek.models import ConfigError, read_config
 from odradek.plugins import PluginError, environment_names, harness_names, load_environment, load_harness
-from odradek.programs import ProgramError, is_manifest, read_program
+from odradek.programs import ProgramError, find_program, is_manifest, program_names, read_program
 from odradek_cli.checks import EnvironmentReport, check_environment, fitting
 from odradek_cli.commands.options import Json
 from odradek_cli.datasets import Checked, check_rows, read_file
@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 
 def list_plugins(json: Json = False) -> None:
-    """List the environments and harnesses that are installed, and the models of the stack, if one runs.
+    """List the environments, harnesses and agent programs that are known, and the models of the stack, if one runs.
 
     Example: `odradek list`
     """
@@ -35,8 +35,11 @@ def list_plugins(json: Json = False) -> None:
     models = list(deployment.models or ()) if deployment else None
     environments = [_about_environment(name) for name in environment_names()]
     harnesses = [_about_harness(name) for name in harness_names()]
+    programs = [_about_program(name) for name in program_names()]
     if json:
-        print_json({"environments": environments, "harnesses": harnesses, "models": models})
+        print_json(
+            {"environments": environments, "harnesses": harnesses, "programs": programs, "models": models}
+        )
         return
     console = out()
     table = listing("ENVIRONMENT", "HARNESS", "TOOLS", "EXAMPLES", "ABOUT")
@@ -47,6 +50,10 @@ def list_plugins(json: Json = False) -> None:
     for about in harnesses:
         table.add_row(*(Text(str(value)) for value in about.values()))
     console.print("", table, "", sep="\n")
+    table = listing("PROGRAM", "TESTED", "DIALECT", "ABOUT")
+    for about in programs:
+        table.add_row(*(Text(str(value)) for value in about.values()))
+    console.print(table, "", sep="\n")
     if models is None:
         say("models: no stack is running; `odradek up` starts one")
     else:
@@ -202,6 +209,19 @@ def _about_harness(name: str) -> dict[str, Any]:
         return {"name": name, "about": _first_line(load_harness(name))}
     except PluginError as error:
         return {"name": name, "about": f"does not load: {error}"}
+
+
+def _about_program(name: str) -> dict[str, Any]:
+    try:
+        program = find_program(name)
+    except ProgramError as error:
+        return {"name": name, "tested": "-", "dialect": "-", "about": f"can't be used: {error}"}
+    return {
+        "name": name,
+        "tested": program.tested or "-",
+        "dialect": program.dialect,
+        "about": program.about,
+    }
 
 
 def _first_line(plugin: object) -> str:
