@@ -42,6 +42,8 @@ PACES = {
     "odradek_runtime.gathering.LEAST_SECONDS",
     "odradek_runtime.gathering.MOST_PAUSE_SECONDS",
     "odradek_runtime.gathering.MOST_SECONDS",
+    "odradek_runtime.log_follower.POLL_SECONDS",
+    "odradek_runtime.log_follower.RETRY_SECONDS",
     "odradek_runtime.logs.REPEAT_SECONDS",
     "odradek_runtime.loop_delay.TICK_SECONDS",
     "odradek_runtime.service.BROKER_RETRY_SECONDS",

@@ -66,6 +66,7 @@ def keeper(folder: Path) -> tuple[Keeper, list[Status]]:
         topic_prefix="",
         partitions=1,
         blob_store="",
+        gateway_url="",
         models={},
         log=folder / "log",
     )

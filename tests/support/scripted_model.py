@@ -97,6 +97,10 @@ class ResponseFormat(Strict):
     json_schema: JsonSchema | None = None
 
 
+class StreamOptions(Strict):
+    include_usage: bool
+
+
 class Request(Strict):
     model: str
     messages: list[Message] = Field(min_length=1)
@@ -115,7 +119,8 @@ class Request(Strict):
     logprobs: bool | None = None
     top_logprobs: int | None = Field(None, ge=0, le=20)
     n: Literal[1] | None = None
-    stream: Literal[False] | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
     user: str | None = None
     metadata: dict[str, str] | None = None
     return_token_ids: bool | None = None
@@ -492,6 +497,39 @@ def completion(request: Request, choice: dict[str, Any], text: str, size: int) -
     return orjson.dumps(body)
 
 
+PIECE_CHARACTERS = 8
+
+
+def streamed(answer: bytes, with_usage: bool) -> bytes:
+    """The same answer as a stream of events, a few characters at a time."""
+    body = orjson.loads(answer)
+    (choice,) = body.pop("choices")
+    usage, prompt = body.pop("usage"), body.pop("prompt_token_ids", None)
+    head = {**body, "object": "chat.completion.chunk"}
+    events = [{**head, "choices": [piece]} for piece in pieces_of(choice)]
+    if prompt is not None:
+        events[0]["prompt_token_ids"] = prompt
+    events.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+    if with_usage:
+        events.append({**head, "choices": [], "usage": usage})
+    return b"".join(b"data: %b\n\n" % orjson.dumps(event) for event in events) + b"data: [DONE]\n\n"
+
+
+def pieces_of(choice: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    message = choice["message"]
+    tokens = {name: choice[name] for name in ("logprobs", "token_ids") if name in choice}
+    yield {"index": 0, "delta": {"role": "assistant", "content": ""}, **tokens}
+    text = message.get("content") or ""
+    for start in range(0, len(text), PIECE_CHARACTERS):
+        yield {"index": 0, "delta": {"content": text[start : start + PIECE_CHARACTERS]}}
+    for index, call in enumerate(message.get("tool_calls") or []):
+        function = call["function"]
+        begun = {**call, "index": index, "function": {"name": function["name"], "arguments": ""}}
+        yield {"index": 0, "delta": {"tool_calls": [begun]}}
+        grown = {"index": index, "function": {"arguments": function["arguments"]}}
+        yield {"index": 0, "delta": {"tool_calls": [grown]}}
+
+
 def error_body(error: Refused) -> bytes:
     kind = "invalid_request_error" if error.status < 500 else "server_error"
     return orjson.dumps({"error": {"message": str(error), "type": kind, "param": None, "code": error.code}})
@@ -559,6 +597,7 @@ class Model:
         raise Refused(404, f"Invalid URL (GET {path})")
 
 
+JSON = "application/json"
 _LENGTH = re.compile(rb"\r\ncontent-length:\s*(\d+)", re.IGNORECASE)
 _REQUEST_ID = re.compile(rb"\r\nx-request-id:\s*([^\r]*)", re.IGNORECASE)
 _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
@@ -640,6 +679,10 @@ class Connection(asyncio.Protocol):
 
     def perform(self, request: Request, action: Action, request_id: str, size: int) -> None:
         match action:
+            case Say() | Call() if request.stream:
+                usage = request.stream_options is not None and request.stream_options.include_usage
+                answer = streamed(render(request, action, request_id, size), usage)
+                self.later(200, answer, kind="text/event-stream")
             case Say() | Call():
                 self.later(200, render(request, action, request_id, size))
             case Body(content):
@@ -656,26 +699,26 @@ class Connection(asyncio.Protocol):
             case Never():
                 self.busy = True
 
-    def later(self, status: int, body: bytes, headers: tuple[str, ...] = ()) -> None:
+    def later(self, status: int, body: bytes, headers: tuple[str, ...] = (), kind: str = JSON) -> None:
         """Send after the model's latency."""
         if not self.model.latency:
-            return self.send(status, body, headers)
+            return self.send(status, body, headers, kind)
         self.busy = True
         spread = random.uniform(-self.model.spread, self.model.spread)
         latency = self.model.latency * (1 + spread)
-        asyncio.get_running_loop().call_later(latency, self.resume, status, body, headers)
+        asyncio.get_running_loop().call_later(latency, self.resume, status, body, headers, kind)
         return None
 
-    def resume(self, status: int, body: bytes, headers: tuple[str, ...]) -> None:
+    def resume(self, status: int, body: bytes, headers: tuple[str, ...], kind: str) -> None:
         if self.transport.is_closing():
             return
         self.busy = False
-        self.send(status, body, headers)
+        self.send(status, body, headers, kind)
         self.data_received(b"")
 
-    def send(self, status: int, body: bytes, headers: tuple[str, ...] = ()) -> None:
+    def send(self, status: int, body: bytes, headers: tuple[str, ...] = (), kind: str = JSON) -> None:
         extra = "".join(f"{header}\r\n" for header in headers)
-        head = f"HTTP/1.1 {status} {_REASONS.get(status, 'Error')}\r\ncontent-type: application/json\r\n"
+        head = f"HTTP/1.1 {status} {_REASONS.get(status, 'Error')}\r\ncontent-type: {kind}\r\n"
         self.transport.write(f"{head}{extra}content-length: {len(body)}\r\n\r\n".encode() + body)
 
     def cut(self, content: bytes) -> None:

@@ -63,6 +63,7 @@ def _initial_state(stack: Stack) -> StackState:
         topic_prefix=settings.topic_prefix,
         partitions=settings.partitions,
         blob_store=stack.blob_store,
+        gateway_url=stack.gateway_url,
         models=stack.models,
         log=supervisor_log(settings.folder),
         notes=stack.notes,

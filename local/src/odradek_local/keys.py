@@ -1,8 +1,9 @@
-"""The key pair that seals answers: made once per data directory, readable by its owner alone."""
+"""The key pair that seals answers, and the secret that signs tokens: made once per data directory, readable by its owner."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from odradek_runtime.access import create_secret
 from odradek_runtime.sealing import create_keys
 
 
@@ -23,3 +24,11 @@ def sealing_keys(folder: Path) -> KeyFiles:
     if not files.public.exists():  # it is written last: without it nothing was sealed yet
         create_keys(files.public, files.private)
     return files
+
+
+def access_secret(folder: Path) -> Path:
+    """The file with the secret for tokens of the model gateway's HTTP front end, made in `folder` the first time."""
+    path = folder / "access.secret"
+    if not path.exists() or not path.stat().st_size:
+        create_secret(path)
+    return path

@@ -9,7 +9,12 @@ from pathlib import Path
 from odradek_local.health import answers_http, until_healthy
 from odradek_local.process import Process, ProcessError
 
-SECRETS = ("ODRADEK_SEALING_PUBLIC_KEY_FILE", "ODRADEK_SEALING_PRIVATE_KEY_FILE", "ODRADEK_MODELS")
+SECRETS = (
+    "ODRADEK_SEALING_PUBLIC_KEY_FILE",
+    "ODRADEK_SEALING_PRIVATE_KEY_FILE",
+    "ODRADEK_ACCESS_SECRET_FILE",
+    "ODRADEK_MODELS",
+)
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,7 @@ class Needs:
     public_key: bool = False
     private_key: bool = False
     models: bool = False
+    access_secret: bool = False
     flights: bool = False
 
     @property
@@ -30,9 +36,9 @@ class Needs:
 SERVICES = (
     Needs("task-producer", public_key=True),
     Needs("agent-worker"),
-    Needs("env-worker", private_key=True, flights=True),
+    Needs("env-worker", private_key=True, access_secret=True, flights=True),
     Needs("verifier-worker", private_key=True),
-    Needs("model-gateway", models=True),
+    Needs("model-gateway", models=True, access_secret=True),
 )
 
 

@@ -14,6 +14,7 @@ KAFKA_JAVA_OPTIONS = "-Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 live no longer. Leave the last option out for a stack that is to be measured."""
 MODEL_PORT = 8100
 SERVICES_PORT = 8200
+FRONT_PORT = 8300
 
 
 class LocalSettings(BaseSettings):
@@ -28,6 +29,7 @@ class LocalSettings(BaseSettings):
     services_port: int = Field(
         SERVICES_PORT, description="of the first service; the others take the ports after it"
     )
+    front_port: int = Field(FRONT_PORT, description="of the model gateway, for agent programs")
     partitions: int = Field(4, ge=1, le=256)
     topic_prefix: str = "odradek."
     models: dict[str, ModelSettings] = Field({}, description="besides the local one, by name")

@@ -8,9 +8,9 @@ from typing import Protocol
 from odradek.models import ModelSettings
 from odradek_local import model
 from odradek_local.kafka import KafkaBroker
-from odradek_local.keys import KeyFiles, sealing_keys
+from odradek_local.keys import KeyFiles, access_secret, sealing_keys
 from odradek_local.model import ModelServer
-from odradek_local.ports import Ports
+from odradek_local.ports import HOST, Ports
 from odradek_local.process import Process
 from odradek_local.service import SERVICES, Needs, Service, inherited
 from odradek_local.settings import LocalSettings
@@ -44,6 +44,8 @@ class Stack:
         self.model = _model_server(settings, ports, logs)
         self.models = _upstreams(settings, self.model)
         keys = sealing_keys(settings.folder / "keys")
+        self._secret = access_secret(settings.folder / "keys")
+        self._front_port = ports.choose("the model gateway's HTTP front end", settings.front_port)
         first = settings.services_port
         self.services: list[Part] = [
             self._service(needs, ports.choose(needs.name, first and first + number), keys, logs)
@@ -55,6 +57,11 @@ class Stack:
     def blob_store(self) -> str:
         """Where values too large for a record go."""
         return f"file://{self.settings.folder / 'blobs'}"
+
+    @property
+    def gateway_url(self) -> str:
+        """Where agent programs ask their model, without /v1."""
+        return f"http://{HOST}:{self._front_port}"
 
     @property
     def foundation(self) -> list[Part]:
@@ -78,9 +85,13 @@ class Stack:
             env["ODRADEK_SEALING_PUBLIC_KEY_FILE"] = str(keys.public)
         if needs.private_key:
             env["ODRADEK_SEALING_PRIVATE_KEY_FILE"] = str(keys.private)
+        if needs.access_secret:
+            env["ODRADEK_ACCESS_SECRET_FILE"] = str(self._secret)
+            env["ODRADEK_GATEWAY_URL"] = self.gateway_url
         if needs.flights:
             env["ODRADEK_FLIGHTS_FILE"] = str(self.settings.folder / "flights" / needs.name)
         if needs.models:
+            env["ODRADEK_FRONT_PORT"] = str(self._front_port)
             env["ODRADEK_MODELS"] = json.dumps(
                 {
                     name: one.model_dump(mode="json", exclude_defaults=True)

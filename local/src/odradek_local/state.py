@@ -56,6 +56,7 @@ class StackState(BaseModel):
     topic_prefix: str
     partitions: int
     blob_store: str
+    gateway_url: str
     models: dict[str, ModelSettings]
     log: Path
     parts: list[PartState] = []

@@ -150,7 +150,9 @@ class Committer:
                 continue
             record = encode(output.event, self._worker, traceparent(output.event), output.value)
             if record.value is not None and len(record.value) > CLAIM_CHECK_BYTES:
-                record = with_reference(record, await self._blobs.put(record.value, _retention(output.topic)))
+                record = with_reference(
+                    record, await self._blobs.put(record.value, BY_NAME[output.topic].retention)
+                )
             encoded.append((target, record))
         return encoded
 
@@ -246,7 +248,3 @@ def _newest(outputs: Sequence[Output | Tombstone]) -> Sequence[Output | Tombston
     newest = {(o.topic, o.key if isinstance(o, Tombstone) else o.event.key): o for o in compacted}
     keep = set(map(id, newest.values()))
     return [o for o in outputs if BY_NAME[o.topic].kept is not Kept.COMPACTED or id(o) in keep]
-
-
-def _retention(topic: str) -> str:
-    return "days" if BY_NAME[topic].kept is Kept.DAYS else "long"

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
@@ -50,6 +51,17 @@ async def read_log(
             if records:
                 yield records
             await asyncio.sleep(0)
+
+
+async def offsets_since(
+    bootstrap: str, partitions: list[TopicPartition], since: datetime
+) -> dict[TopicPartition, int]:
+    """The first offset of each partition whose record is as young as `since`; its end where there is none."""
+    async with _reading(bootstrap, isolation_level="read_uncommitted") as consumer:
+        wanted = int(since.timestamp() * 1000)
+        found = await consumer.offsets_for_times(dict.fromkeys(partitions, wanted))
+        ends = await consumer.end_offsets(partitions)
+    return {p: ends[p] if (at := found.get(p)) is None else at.offset for p in partitions}
 
 
 @asynccontextmanager

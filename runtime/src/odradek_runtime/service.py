@@ -10,8 +10,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import uvicorn
 import uvloop
@@ -19,7 +20,7 @@ from aiokafka.errors import KafkaError
 from faststream.asgi import AsgiFastStream, AsgiResponse, get
 from prometheus_client import ProcessCollector, make_asgi_app
 
-from odradek_runtime.blobs import BadBlobStoreUri, open_blob_store
+from odradek_runtime.blobs import BadBlobStoreUri, BlobStore, open_blob_store
 from odradek_runtime.control import follow_control, read_control
 from odradek_runtime.ending import LAST_SECONDS, end_within
 from odradek_runtime.errors import WorkerError
@@ -35,6 +36,7 @@ from odradek_runtime.settings import WorkerSettings
 from odradek_runtime.topics import BrokerAwayError, TopicError, check_topics
 from odradek_runtime.tuning import tune_aiokafka, tune_garbage_collector
 from odradek_runtime.worker import Worker
+from odradek_schemas.events import Event
 
 HTTP_SECONDS = 3
 """How long a request that is being answered holds up the end."""
@@ -46,7 +48,29 @@ log = get_logger(__name__)
 Processor = StatefulProcessor | ConcurrentProcessor
 
 
-def run_service(processor: Processor, settings: WorkerSettings) -> None:
+@dataclass(frozen=True)
+class Surroundings:
+    """What a service's process has, whoever works in it."""
+
+    names: Names
+    blobs: BlobStore
+    metrics: Metrics
+
+
+class Beside(Protocol):
+    """What a service runs in its process beside the worker: from before its first record until after its last."""
+
+    async def start(self, surroundings: Surroundings) -> None:
+        """Begin. Raises WorkerError where it can't."""
+
+    def control(self, event: Event) -> None:
+        """An event of the `control` topic, from the first on."""
+
+    async def stop(self) -> None:
+        """End within a few seconds."""
+
+
+def run_service(processor: Processor, settings: WorkerSettings, beside: Beside | None = None) -> None:
     """Run one worker until SIGTERM or SIGINT, then drain it.
 
     Blocks. Exits with status 1 and one clear line when the broker can't be reached, the topics are not as declared,
@@ -56,23 +80,23 @@ def run_service(processor: Processor, settings: WorkerSettings) -> None:
     tune_aiokafka()
     tune_garbage_collector()
     try:
-        uvloop.run(_serve_and_end(processor, settings))
+        uvloop.run(_serve_and_end(processor, settings, beside))
     except (WorkerError, TopicError, BadBlobStoreUri, KafkaError, TimeoutError) as error:
         log.error("service ended", error=f"{type(error).__name__}: {error}")
         sys.exit(1)
 
 
-async def _serve_and_end(processor: Processor, settings: WorkerSettings) -> None:
+async def _serve_and_end(processor: Processor, settings: WorkerSettings, beside: Beside | None) -> None:
     """Serve; then the process ends, even where a thread hangs."""
     code = 1
     try:
-        await serve(processor, settings)
+        await serve(processor, settings, beside)
         code = 0
     finally:
         end_within(LAST_SECONDS, code)
 
 
-async def serve(processor: Processor, settings: WorkerSettings) -> None:
+async def serve(processor: Processor, settings: WorkerSettings, beside: Beside | None = None) -> None:
     """The composition root of every service.
 
     Raises:
@@ -85,15 +109,34 @@ async def serve(processor: Processor, settings: WorkerSettings) -> None:
     ProcessCollector(registry=metrics.registry)
     intake = Intake(processor.name, blobs)
     worker = Worker(processor, settings, blobs, metrics)
+
+    def control(event: Event) -> None:
+        worker.control(event)
+        if beside is not None:
+            beside.control(event)
+
     async with asyncio.timeout(settings.acquire_timeout_seconds):
-        await read_control(settings.bootstrap_servers, names, intake, worker.control)
-    broker = follow_control(settings.bootstrap_servers, names, processor.name, intake, worker.control)
+        await read_control(settings.bootstrap_servers, names, intake, control)
+    broker = follow_control(settings.bootstrap_servers, names, processor.name, intake, control)
     server = Server(_http(worker, metrics, broker, settings))
     watch = asyncio.create_task(watch_loop_delay(metrics.loop_delay))
     try:
-        await _run(worker, server)
+        async with _running(beside, Surroundings(names, blobs, metrics)):
+            await _run(worker, server)
     finally:
         watch.cancel()
+
+
+@contextlib.asynccontextmanager
+async def _running(beside: Beside | None, surroundings: Surroundings) -> AsyncIterator[None]:
+    if beside is None:
+        yield
+        return
+    try:
+        await beside.start(surroundings)
+        yield
+    finally:
+        await beside.stop()
 
 
 async def _check_topics(settings: WorkerSettings) -> None:

@@ -40,6 +40,9 @@ class FailureKind(StrEnum):
     UNKNOWN_HARNESS = "unknown_harness"
     HARNESS_ERROR = "harness_error"
     HARNESS_STUCK = "harness_stuck"
+    UNKNOWN_PROGRAM = "unknown_program"
+    PROGRAM_ERROR = "program_error"
+    PROGRAM_DEADLINE = "program_deadline"
     HARNESS_NONDETERMINISTIC = "harness_nondeterministic"
     ROLLOUT_DEADLINE = "rollout_deadline"
     RUN_CANCELLED = "run_cancelled"
@@ -61,6 +64,7 @@ RETRIED_KINDS = frozenset(
         FailureKind.MODEL_DEADLINE,
         FailureKind.TOOL_DEADLINE,
         FailureKind.TOOL_INTERRUPTED,
+        FailureKind.PROGRAM_DEADLINE,
         FailureKind.SESSION_DEADLINE,
         FailureKind.SESSION_LOST,
         FailureKind.ENVIRONMENT_ERROR,

@@ -22,6 +22,7 @@ class Limits(Model):
     model_seconds: float = Field(default=300.0, gt=0)
     tool_seconds: float = Field(default=60.0, gt=0)
     session_seconds: float = Field(default=120.0, gt=0)
+    program_seconds: float = Field(default=1800.0, gt=0, description="One run of an agent program.")
     rollout_seconds: float = Field(
         default=3600.0, gt=0, description="The whole rollout, all attempts together."
     )
@@ -46,7 +47,9 @@ class Group(Model):
 class ModelStep(Model):
     """One answered model call; its reply is `messages[message]` of the trajectory.
 
-    `sampling`: what it was asked with, where that is not the rollout's own.
+    `sampling`: what it was asked with, where that is not the rollout's own. `context`: the numbers of the messages that
+    it was asked with, and `offered` those of the tools, where it is a program's call: programs put their prompts
+    together as they like. None: all messages before the reply, and all tools.
     """
 
     kind: Literal["model"] = "model"
@@ -58,6 +61,8 @@ class ModelStep(Model):
     latency_ms: float
     sampling: Sampling | None = None
     tokens: TokenRecord | None = None
+    context: list[int] | None = None
+    offered: list[int] | None = None
 
 
 class ToolStep(Model):
@@ -76,13 +81,28 @@ class ToolStep(Model):
     interrupted: bool = False
 
 
-Step = Annotated[ModelStep | ToolStep, Field(discriminator="kind")]
+class ProgramStep(Model):
+    """A program that ran to its end; see `ProgramFinished`. The steps before it hold the model calls that it made."""
+
+    kind: Literal["program"] = "program"
+    call_id: str
+    program: str
+    exit_code: int | None = None
+    result: str = ""
+    failed: str | None = None
+    overdue: bool = False
+    log: str = ""
+    latency_ms: float
+
+
+Step = Annotated[ModelStep | ToolStep | ProgramStep, Field(discriminator="kind")]
 
 
 class Trajectory(Model):
     """The self-contained record of one rollout: enough to score it again without the world it happened in.
 
-    `messages` is the whole conversation of the last attempt, the first `prompt_messages` of which are the prompt.
+    `messages` is the whole conversation of the last attempt, the first `prompt_messages` of which are the prompt. Where a
+    program played, they are all messages that it sent and got, each once, in the order in which they came up.
     `evidence` is what only the live world could tell; where it would give the answer away it is sealed.
     `sampling` is what the model was asked with; `token_coverage` the share of its calls that can be trained on token for
     token, None where no upstream returned tokens.

@@ -54,6 +54,11 @@ class Topic:
         """Whether workers read it and the purger shortens it (the broker must not)."""
         return self.kept is Kept.DAYS
 
+    @property
+    def retention(self) -> str:
+        """How long the blobs that its records refer to are kept: `days` or `long`."""
+        return "days" if self.kept is Kept.DAYS else "long"
+
 
 PRODUCER, AGENT, ENV, VERIFIER, GATEWAY = (
     "task-producer",
@@ -121,16 +126,25 @@ MODEL_CALLS = Topic(
 )
 MODEL_RESULTS = Topic(
     "model-results",
-    (e.ModelCallCompleted, e.ModelCallFailed),
+    (e.ModelCallCompleted, e.ModelCallFailed, e.ProgramFinished, e.ProgramFailed),
     "rollout id",
     Kept.DAYS,
-    (GATEWAY,),
+    (GATEWAY, ENV),
     (AGENT,),
-    "The models' answers.",
+    "The models' answers, and the ends of the programs that asked, behind them.",
+)
+MODEL_ACCESS = Topic(
+    "model-access",
+    (e.ModelAccessEnded,),
+    "rollout id",
+    Kept.LONG,
+    (AGENT,),
+    (GATEWAY,),
+    "Which attempts' tokens count for nothing any more.",
 )
 TOOL_ACTIONS = Topic(
     "tool-actions",
-    (e.SessionRequested, e.ToolCallRequested, e.SessionCloseRequested),
+    (e.SessionRequested, e.ToolCallRequested, e.ProgramRequested, e.SessionCloseRequested),
     "rollout id",
     Kept.DAYS,
     (AGENT,),
@@ -219,6 +233,7 @@ TOPICS = (
     TASKS,
     MODEL_CALLS,
     MODEL_RESULTS,
+    MODEL_ACCESS,
     TOOL_ACTIONS,
     OBSERVATIONS,
     JOURNAL,

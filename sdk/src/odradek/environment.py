@@ -104,6 +104,12 @@ class Environment(ABC):
         """
         return self._tools[name].read_arguments(arguments)
 
+    def furnish(self, state: Any, workspace: Path) -> None:  # noqa: B027 - there may be nothing to find
+        """Put what an agent program is to find into `workspace`, a new folder; nothing by default."""
+
+    def collect(self, state: Any, workspace: Path) -> None:  # noqa: B027 - nothing may matter
+        """Take what a program left in `workspace` into `state`; nothing by default. The folder is removed after this."""
+
     def evidence(self, state: Any, task: Any, answer: Any) -> JsonObject | None:
         """What the verifier will need that only the live world can tell, gathered when the session closes.
 

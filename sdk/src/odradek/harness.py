@@ -50,13 +50,21 @@ class CallTools:
 
 
 @dataclass(slots=True)
+class RunProgram:
+    """The harness waits for a program to end, which asks the model by itself."""
+
+    program: str
+    prompt: str
+
+
+@dataclass(slots=True)
 class Sleep:
     """The harness waits for time to pass."""
 
     seconds: float
 
 
-Effect = AskModel | CallTools | Sleep
+Effect = AskModel | CallTools | RunProgram | Sleep
 
 
 @dataclass(slots=True)
@@ -163,6 +171,24 @@ class Rollout:
             return []
         observations: list[Message] = await _perform(CallTools(list(tool_calls)))
         return observations
+
+    async def program(self, name: str, prompt: str | None = None) -> str:
+        """Let an agent program play: run it in the session's workspace until it ends, and return what it said last.
+
+        It asks the model over HTTP; its calls become this rollout's steps, as they come. An end that is not well ends the
+        attempt: as the model side failed, as truncated where a bound was reached, or as `program_error`. `prompt` None:
+        the conversation so far.
+
+        Raises:
+            HarnessMisuse: the environment has no session, so there is no workspace.
+        """
+        if not self.has_session:
+            raise HarnessMisuse(
+                "rollout.program: this environment has no session, so a program has no place to work in"
+            )
+        said = "\n\n".join(message.text for message in self._conversation if message.text)
+        result: str = await _perform(RunProgram(name, said if prompt is None else prompt))
+        return result
 
     async def sleep(self, seconds: float) -> None:
         """Wait; the time passes durably, whichever worker dies meanwhile.

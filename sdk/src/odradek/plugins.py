@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from odradek.environment import Environment
 from odradek.harness import Harness
+from odradek.harnesses.program import PREFIX, Program
 
 ENVIRONMENTS = "odradek.environments"
 HARNESSES = "odradek.harnesses"
@@ -59,12 +60,14 @@ def load_environment(name: str) -> Environment:
 
 @cache
 def load_harness(name: str) -> Harness:
-    """The harness called `name`, one instance per process.
+    """The harness called `name`, one instance per process; `program:<name>` lets a program play.
 
     Raises:
         UnknownPlugin: no installed package brings it.
         BrokenPlugin: its code does not load, or is no harness of that name.
     """
+    if name.startswith(PREFIX):
+        return Program(name.removeprefix(PREFIX))
     point = _find(HARNESSES, name, harness_names())
     plugin = _instance(point)
     if not isinstance(plugin, Harness):

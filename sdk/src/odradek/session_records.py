@@ -4,6 +4,7 @@ from pydantic import BaseModel
 
 from odradek.session_replies import names
 from odradek_schemas.events import (
+    ProgramRequested,
     SessionRequested,
     SessionStateChanged,
     ToolCallCompleted,
@@ -14,6 +15,17 @@ from odradek_schemas.events.base import now
 
 def opened(request: SessionRequested, state: BaseModel) -> SessionStateChanged:
     return _record(request, state, 0, {}, [])
+
+
+def launched(record: SessionStateChanged, action: ProgramRequested) -> SessionStateChanged:
+    """The session before the program, and that it was begun."""
+    return record.model_copy(update={"time": now(), "started": [*record.started, action.id]})
+
+
+def played(record: SessionStateChanged, action: ProgramRequested, state: BaseModel) -> SessionStateChanged:
+    """The session after the program."""
+    begun = [call_id for call_id in record.started if call_id != action.id]
+    return _record(record.request, state, record.turn, record.answered, begun)
 
 
 def started(record: SessionStateChanged, action: ToolCallRequested) -> SessionStateChanged:

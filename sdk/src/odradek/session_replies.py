@@ -4,6 +4,9 @@ from typing import Any
 
 from odradek.tools import ToolResult
 from odradek_schemas.events import (
+    ProgramFailed,
+    ProgramFinished,
+    ProgramRequested,
     SessionClosed,
     SessionCloseRequested,
     SessionFailed,
@@ -15,8 +18,21 @@ from odradek_schemas.events import (
 )
 from odradek_schemas.failures import Failure, FailureKind, Stage
 
-SessionAction = SessionRequested | ToolCallRequested | SessionCloseRequested
-SessionReply = SessionReady | SessionFailed | ToolCallCompleted | ToolCallFailed | SessionClosed
+SessionAction = SessionRequested | ToolCallRequested | ProgramRequested | SessionCloseRequested
+SessionReply = (
+    SessionReady
+    | SessionFailed
+    | ToolCallCompleted
+    | ToolCallFailed
+    | ProgramFinished
+    | ProgramFailed
+    | SessionClosed
+)
+
+_STAGES: dict[type[SessionAction], Stage] = {
+    ToolCallRequested: Stage.TOOL,
+    ProgramRequested: Stage.HARNESS,
+}
 
 _INTERRUPTED = (
     "This call of {name} was interrupted, and it is not run again. Whether it took effect is not known: "
@@ -51,20 +67,25 @@ def call_failed(action: ToolCallRequested, failure: Failure) -> ToolCallFailed:
     return ToolCallFailed(**names(action, "failed"), call_id=action.id, failure=failure)
 
 
+def program_failed(action: ProgramRequested, failure: Failure) -> ProgramFailed:
+    return ProgramFailed(**names(action, "failed"), call_id=action.id, failure=failure)
+
+
 def session_failed(action: SessionRequested | SessionCloseRequested, failure: Failure) -> SessionFailed:
     return SessionFailed(**names(action, "failed"), failure=failure)
 
 
 def fault(action: SessionAction, kind: FailureKind, message: str) -> Failure:
     """A failure of `action`, at the stage where it belongs."""
-    stage = Stage.TOOL if isinstance(action, ToolCallRequested) else Stage.SESSION
-    return Failure(kind=kind, stage=stage, message=message)
+    return Failure(kind=kind, stage=_STAGES.get(type(action), Stage.SESSION), message=message)
 
 
 def overdue(action: SessionAction) -> Failure:
     """The failure of an action that did not end within its `timeout_seconds`."""
     if isinstance(action, ToolCallRequested):
         what, kind = f"tool {action.call.function.name!r}", FailureKind.TOOL_DEADLINE
+    elif isinstance(action, ProgramRequested):
+        what, kind = f"program {action.program!r}", FailureKind.PROGRAM_DEADLINE
     else:
         opening = isinstance(action, SessionRequested)
         what, kind = f"{'opening' if opening else 'closing'} the session", FailureKind.SESSION_DEADLINE
@@ -72,8 +93,8 @@ def overdue(action: SessionAction) -> Failure:
 
 
 def names(action: SessionAction, outcome: str) -> dict[str, Any]:
-    """The ids of a reply: of the call for a tool call, else of the session."""
-    owner = action.id if isinstance(action, ToolCallRequested) else action.session_id
+    """The ids of a reply: of the call for a tool's or a program's, else of the session."""
+    owner = action.id if isinstance(action, ToolCallRequested | ProgramRequested) else action.session_id
     return {
         "id": f"{owner}/{outcome}",
         "run_id": action.run_id,

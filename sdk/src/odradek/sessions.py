@@ -7,6 +7,7 @@ the env-worker makes events and a changelog of the answers, `odradek.testing.pla
 - A call of the last turn that comes again is answered from memory, never applied twice.
 - A call that must be begun at most once (a tool with effects outside the session) is remembered as started before it
   is begun. When it comes again without an answer it was interrupted: it is not run, and the agent is told so.
+- A program is begun at most once, too: one that was interrupted fails its attempt.
 - An action that fails leaves the state as it was before it.
 """
 
@@ -14,6 +15,8 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -27,6 +30,9 @@ from odradek.session_replies import SessionAction, SessionReply
 from odradek.threads import in_thread
 from odradek_schemas.base import JsonObject
 from odradek_schemas.events import (
+    ProgramFailed,
+    ProgramFinished,
+    ProgramRequested,
     SessionClosed,
     SessionCloseRequested,
     SessionReady,
@@ -57,6 +63,22 @@ class _Session:
     state: BaseModel | None = None
 
 
+Play = Callable[
+    [ProgramRequested, Callable[[Path], None], Callable[[Path], None]],
+    Awaitable[ProgramFinished | ProgramFailed],
+]
+"""Runs a program in a new workspace, which the first function fills, and the second reads when it has ended."""
+
+
+async def no_programs(
+    action: ProgramRequested, furnish: Callable[[Path], None], collect: Callable[[Path], None]
+) -> ProgramFailed:
+    """Where there is no model gateway for programs (ODRADEK_GATEWAY_URL, ODRADEK_ACCESS_SECRET_FILE)."""
+    message = "no programs are run here: give the env-worker ODRADEK_GATEWAY_URL and ODRADEK_ACCESS_SECRET_FILE"
+    failure = replies.fault(action, FailureKind.UNKNOWN_PROGRAM, message)
+    return replies.program_failed(action, failure)
+
+
 async def _remember_nothing(started: SessionStateChanged) -> None:
     """Where nothing outlives the process, nothing is to be remembered."""
 
@@ -72,7 +94,7 @@ class Sessions:
 
     `open_answer` opens a sealed answer for environments whose evidence needs it, and `seal` closes what they
     gather with it; a `Sessions` without them fails such sessions as `answer_unreadable`.
-    `remember` returns when a session with a started call is where it survives the process.
+    `remember` returns when a session with a started call is where it survives the process. `play` runs programs.
     """
 
     def __init__(
@@ -81,11 +103,13 @@ class Sessions:
         open_answer: Callable[[str], JsonObject] | None = None,
         seal: Callable[[JsonObject], str] | None = None,
         remember: Callable[[SessionStateChanged], Awaitable[None]] = _remember_nothing,
+        play: Play = no_programs,
     ) -> None:
         self._load = load
         self._open_answer = open_answer
         self._seal = seal
         self._remember = remember
+        self._play = play
         self._environments: dict[str, Environment] = {}
         self._open: dict[str, _Session] = {}
 
@@ -126,6 +150,9 @@ class Sessions:
         if isinstance(action, ToolCallRequested):
             self._rewind(action.session_id)
             return Outcome(replies.call_failed(action, failure))
+        if isinstance(action, ProgramRequested):
+            self._rewind(action.session_id)
+            return Outcome(replies.program_failed(action, failure))
         ended = isinstance(action, SessionCloseRequested) and action.session_id in self._open
         if ended:
             self.forget(action.session_id)
@@ -136,6 +163,8 @@ class Sessions:
             return await self._open_session(action)
         if isinstance(action, ToolCallRequested):
             return await self._call(action)
+        if isinstance(action, ProgramRequested):
+            return await self._run(action)
         return await self._close(action)
 
     async def _open_session(self, request: SessionRequested) -> Outcome:
@@ -183,6 +212,25 @@ class Sessions:
             raise _Refused(FailureKind.SESSION_LOST, "the session ended while the tool was at work")
         reply = replies.observation(action, result, (time.perf_counter() - began) * 1000)
         return _answered(session, action, state, reply)
+
+    async def _run(self, action: ProgramRequested) -> Outcome:
+        session = self._session(action)
+        if action.id in session.record.started:
+            raise _Refused(
+                FailureKind.TOOL_INTERRUPTED,
+                f"program {action.program!r} was interrupted, and it is not begun again: its calls are made",
+            )
+        environment = await self._environment(session.record.request.environment)
+        state = self._living(session, environment)
+        session.record = records.launched(session.record, action)
+        await self._remember(session.record)
+        reply = await self._play(
+            action, partial(environment.furnish, state), partial(environment.collect, state)
+        )
+        if self._open.get(action.session_id) is not session:
+            raise _Refused(FailureKind.SESSION_LOST, "the session ended while the program was at work")
+        session.record = records.played(session.record, action, state)
+        return Outcome(reply, session.record)
 
     async def _close(self, action: SessionCloseRequested) -> Outcome:
         if action.discard:
@@ -236,7 +284,7 @@ class Sessions:
                 raise _Refused(FailureKind.UNKNOWN_ENVIRONMENT, str(error)) from error
         return known
 
-    def _session(self, action: ToolCallRequested | SessionCloseRequested) -> _Session:
+    def _session(self, action: ToolCallRequested | ProgramRequested | SessionCloseRequested) -> _Session:
         session = self._open.get(action.session_id)
         if session is None:
             raise _Refused(FailureKind.SESSION_LOST, f"session {action.session_id} is not open here")

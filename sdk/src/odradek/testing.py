@@ -23,6 +23,7 @@ from odradek.sessions import Sessions
 from odradek_schemas.base import JsonObject
 from odradek_schemas.events import (
     JournalInput,
+    ModelAccessEnded,
     ModelCallCompleted,
     ModelCallFailed,
     ModelCallRequested,
@@ -145,6 +146,7 @@ class _Table:
     async def _carry_out(self, request: Request) -> JournalInput:
         if isinstance(request, ModelCallRequested):
             return self._reply(request)
+        assert not isinstance(request, ModelAccessEnded), "no program runs here"
         outcome = await self._sessions.answer(request)
         if outcome.changed is not None:
             written = outcome.changed.model_dump_json()

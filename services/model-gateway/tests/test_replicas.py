@@ -28,7 +28,7 @@ def urls(count: int) -> list[str]:
 
 
 def first(of: list[Any]) -> dict[str, str]:
-    return {rollout: ranked(of, rollout)[0].name for rollout in ROLLOUTS}
+    return {rollout: ranked(of, rollout)[0].url for rollout in ROLLOUTS}
 
 
 def test_a_rollout_keeps_its_replica_when_others_come_and_go() -> None:

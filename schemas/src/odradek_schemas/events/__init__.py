@@ -14,7 +14,13 @@ from odradek_schemas.events.journal import (
 )
 from odradek_schemas.events.ledger import RunCountRecorded, RunPlanRecorded, RunSumRecorded
 from odradek_schemas.events.letters import RecordCoordinates, RecordRejected
-from odradek_schemas.events.models import ModelCallCompleted, ModelCallFailed, ModelCallRequested
+from odradek_schemas.events.models import (
+    Asked,
+    ModelAccessEnded,
+    ModelCallCompleted,
+    ModelCallFailed,
+    ModelCallRequested,
+)
 from odradek_schemas.events.positions import InputPosition, PositionsCommitted
 from odradek_schemas.events.results import RewardAssigned, TrajectoryFinished, VerifierIdentity
 from odradek_schemas.events.runs import (
@@ -31,6 +37,9 @@ from odradek_schemas.events.runs import (
     RunStatus,
 )
 from odradek_schemas.events.sessions import (
+    ProgramFailed,
+    ProgramFinished,
+    ProgramRequested,
     SessionClosed,
     SessionCloseRequested,
     SessionFailed,
@@ -44,6 +53,7 @@ from odradek_schemas.events.sessions import (
 from odradek_schemas.events.tasks import RolloutRequested
 
 __all__ = [
+    "Asked",
     "BadRow",
     "Dataset",
     "Event",
@@ -51,11 +61,15 @@ __all__ = [
     "InputPosition",
     "JournalAppended",
     "JournalInput",
+    "ModelAccessEnded",
     "ModelCallCompleted",
     "ModelCallFailed",
     "ModelCallRequested",
     "PolicyUpdated",
     "PositionsCommitted",
+    "ProgramFailed",
+    "ProgramFinished",
+    "ProgramRequested",
     "RecordCoordinates",
     "RecordRejected",
     "RequestPrint",

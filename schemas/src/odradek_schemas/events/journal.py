@@ -10,6 +10,8 @@ from odradek_schemas.events.control import RunCancelled
 from odradek_schemas.events.letters import RecordCoordinates
 from odradek_schemas.events.models import ModelCallCompleted, ModelCallFailed
 from odradek_schemas.events.sessions import (
+    ProgramFailed,
+    ProgramFinished,
     SessionClosed,
     SessionFailed,
     SessionReady,
@@ -42,6 +44,8 @@ JournalInput = Annotated[
     | SessionReady
     | ToolCallCompleted
     | ToolCallFailed
+    | ProgramFinished
+    | ProgramFailed
     | SessionClosed
     | SessionFailed
     | RunCancelled

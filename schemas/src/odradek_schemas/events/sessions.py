@@ -7,7 +7,7 @@ from pydantic import Field
 from odradek_schemas.base import JsonObject
 from odradek_schemas.events.base import RolloutEvent
 from odradek_schemas.failures import Failure
-from odradek_schemas.messages import Message, ToolCall, ToolSpec
+from odradek_schemas.messages import Message, Sampling, ToolCall, ToolSpec
 
 
 class SessionEvent(RolloutEvent):
@@ -34,6 +34,21 @@ class ToolCallRequested(SessionEvent):
     type: Literal["ToolCallRequested"] = "ToolCallRequested"
     turn: int
     call: ToolCall
+    timeout_seconds: float
+
+
+class ProgramRequested(SessionEvent):
+    """Run `program` in the session's workspace. `id` is the call's id; its own model calls come over HTTP.
+
+    `sampling`: what those calls are made with, whatever the program asks; `model_seconds`: the deadline of each.
+    """
+
+    type: Literal["ProgramRequested"] = "ProgramRequested"
+    program: str
+    prompt: str
+    model: str
+    sampling: Sampling = Field(default_factory=Sampling)
+    model_seconds: float
     timeout_seconds: float
 
 
@@ -71,6 +86,30 @@ class ToolCallFailed(SessionEvent):
     """The call could not be carried out, through no fault of the model."""
 
     type: Literal["ToolCallFailed"] = "ToolCallFailed"
+    call_id: str
+    failure: Failure
+
+
+class ProgramFinished(SessionEvent):
+    """A program ended, one way or another. It stands in `model-results`, behind all calls that it made.
+
+    `failed` says in words that it did not do its work, whatever its exit code; `log` is the end of what it printed.
+    """
+
+    type: Literal["ProgramFinished"] = "ProgramFinished"
+    call_id: str
+    exit_code: int | None = None
+    result: str = ""
+    failed: str | None = None
+    overdue: bool = Field(default=False, description="It was ended because its time was up.")
+    log: str = ""
+    latency_ms: float = 0.0
+
+
+class ProgramFailed(SessionEvent):
+    """The program could not be run, through no fault of its own. It stands in `model-results` too."""
+
+    type: Literal["ProgramFailed"] = "ProgramFailed"
     call_id: str
     failure: Failure
 

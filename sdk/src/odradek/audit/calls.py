@@ -15,6 +15,8 @@ RESULTS = frozenset(
         "SessionReady",
         "ToolCallCompleted",
         "ToolCallFailed",
+        "ProgramFinished",
+        "ProgramFailed",
         "SessionClosed",
         "SessionFailed",
     }
@@ -109,9 +111,15 @@ def _answers(subject: str, results: list[Result], letters: Letters) -> Iterator[
         seen.setdefault(result.type, result.place)
 
 
-def asked_by(subject: str) -> tuple[str, str, str]:
-    """The ids of the requests that results about `subject` may answer."""
-    return subject, f"{subject}/open", f"{subject}/close"
+def asked_by(subject: str) -> tuple[str, ...]:
+    """The ids of the requests that results about `subject` may answer. A program asks for what is named below it."""
+    program = (program_of(subject),) if subject.count("/") > _PARTS_OF_SESSION else ()
+    return (subject, f"{subject}/open", f"{subject}/close", *program)
+
+
+def program_of(call_id: str) -> str:
+    """The request for the program that made a call."""
+    return call_id.rpartition("/")[0]
 
 
 def _accepted(rollout: Rollout, entry: Entry, letters: Letters) -> Iterator[Violation]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from odradek.audit.course import STEPS, Course
 from odradek.audit.facts import Ending, Entry, Request, Result, Rollout, Step, Task
 from odradek.audit.findings import Invariant, Violation, violation
+from odradek.audit.programs import check_heard
 
 
 def check_steps(rollout: Rollout, course: Course, ending: Ending) -> Iterator[Violation]:
@@ -28,7 +29,7 @@ def check_steps(rollout: Rollout, course: Course, ending: Ending) -> Iterator[Vi
     turn = 0
     for step in ending.steps:
         turn += step.kind == "model"
-        if step.turn != turn:
+        if step.kind != "program" and step.turn != turn:
             what = f"step {step.call_id} is said to be of turn {step.turn}"
             yield violation(Invariant.STEPS, what, [ending.place], f"turn {turn}", f"turn {step.turn}")
         yield from _check_step(rollout, ending, step)
@@ -71,6 +72,9 @@ def _other_number(ending: Ending, accepted: list[Entry]) -> Violation:
 
 
 def _check_step(rollout: Rollout, ending: Ending, step: Step) -> Iterator[Violation]:
+    if step.kind == "program" or step.context is not None:
+        yield from check_heard(rollout, ending, step)
+        return
     request = next(iter(rollout.requests.get(step.call_id, ())), None)
     kind = next(kind for kind, made in STEPS.items() if made == step.kind)
     result = next((r for r in rollout.results.get(step.call_id, ()) if r.type == kind), None)
@@ -139,7 +143,7 @@ def _check_task(rollout: Rollout, course: Course, ending: Ending, task: Task) ->
         what = "the prompt is not the task's, with what the session showed at first"
         yield violation(Invariant.CONTENT, what, [ending.place, task.place])
     tools = task.tools if task.own_tools or opened is None else opened.tools
-    if ending.tools != tools:
+    if ending.tools != tools and not ending.of_program:
         yield violation(
             Invariant.CONTENT, "the tools are not those that were offered", [ending.place, task.place]
         )

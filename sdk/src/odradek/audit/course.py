@@ -7,7 +7,9 @@ from odradek.audit.findings import Invariant, Violation, violation
 from odradek.audit.records import Place
 
 ENDS_ROLLOUT = frozenset({"RunCancelled", "RolloutFaulted"})
-STEPS = {"ModelCallCompleted": "model", "ToolCallCompleted": "tool"}
+STEPS = {"ModelCallCompleted": "model", "ToolCallCompleted": "tool", "ProgramFinished": "program"}
+_HEARD = frozenset({"ModelCallCompleted", "ModelCallFailed"})
+"""What a program may be heard to get while it runs."""
 ROLLOUT_TIMER = "rollout"
 _ANSWERS = {
     "SessionReady": ("open",),
@@ -73,6 +75,8 @@ def _accept(rollout: Rollout, course: Course, entry: Entry) -> None:
             _note(course, Invariant.JOURNAL, "the rollout began twice", [entry.place])
     elif kind in ENDS_ROLLOUT or (kind == "TimerFired" and entry.subject == ROLLOUT_TIMER):
         course.waits.clear()
+    elif kind in _HEARD and entry.subject.rpartition("/")[0] in course.waits:
+        _hear(course, entry)
     elif waited is None:
         earlier = next(
             (e.place for e in rollout.entries if e.subject == entry.subject and e is not entry), None
@@ -81,6 +85,14 @@ def _accept(rollout: Rollout, course: Course, entry: Entry) -> None:
         _note(course, Invariant.CALLS, what, [entry.place, earlier])
     else:
         _resolve(rollout, course, entry, waited)
+
+
+def _hear(course: Course, entry: Entry) -> None:
+    """A call of the program that is waited for."""
+    if entry.type in STEPS:
+        course.steps.append(entry)
+        if entry.usage is not None:
+            course.usage = _plus(course.usage, entry.usage)
 
 
 def _resolve(rollout: Rollout, course: Course, entry: Entry, waited: str) -> None:

@@ -56,7 +56,10 @@ class Request(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A result on `model-results` or `observations`, about `subject`: a call or a session."""
+    """A result on `model-results` or `observations`, about `subject`: a call or a session.
+
+    `heard`: how many messages a program asked with, None where it was not a program that asked.
+    """
 
     place: Place
     type: str
@@ -68,6 +71,7 @@ class Result(NamedTuple):
     observation: Messages = ()
     tools: Digest = 0
     left: Digest = 0
+    heard: int | None = None
 
 
 class Entry(NamedTuple):
@@ -86,12 +90,15 @@ class Entry(NamedTuple):
 
 
 class Step(NamedTuple):
+    """`context`: the numbers of the messages that a program asked with."""
+
     kind: str
     call_id: str
     turn: int
     message: int
     digest: Digest
     name: str
+    context: tuple[int, ...] | None = None
 
 
 class Ending(NamedTuple):
@@ -114,6 +121,11 @@ class Ending(NamedTuple):
     failed_attempts: int
     usage: Usage
     told: Digest
+
+    @property
+    def of_program(self) -> bool:
+        """Whether a program played: then there are its prompts and its tools as well."""
+        return any(step.kind == "program" or step.context is not None for step in self.steps)
 
 
 class Score(NamedTuple):

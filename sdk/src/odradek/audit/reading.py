@@ -103,6 +103,11 @@ def _tool_call(rollout: Rollout, record: LogRecord, body: _Json) -> None:
     _request(rollout, record, request)
 
 
+def _program(rollout: Rollout, record: LogRecord, body: _Json) -> None:
+    request = Request(record.place, record.type, hash(record.value), session_id=body["session_id"])
+    _request(rollout, record, request)
+
+
 def _opening(rollout: Rollout, record: LogRecord, body: _Json) -> None:
     request = Request(
         record.place,
@@ -129,10 +134,14 @@ def _result(rollout: Rollout, record: LogRecord, body: _Json) -> None:
     kind, subject = record.type, subject_of(body)
     result = Result(record.place, kind, subject, digest(body))
     if kind == "ModelCallCompleted":
-        message = body["message"]
+        message, asked = body["message"], body.get("asked")
+        heard = None if asked is None else len(asked["messages"])
+        result = result._replace(heard=heard)
         result = result._replace(step=_model_step(body), message=digest(message), calls=_calls(message))
     elif kind == "ToolCallCompleted":
         result = result._replace(step=_tool_step(body), message=digest(body["content"]))
+    elif kind == "ProgramFinished":
+        result = result._replace(step=_program_step(body))
     elif kind == "SessionReady":
         result = result._replace(observation=digests(body["observation"]), tools=digest(body["tools"]))
     elif kind == "SessionClosed":
@@ -151,6 +160,10 @@ def _model_step(body: _Json) -> int:
 
 def _tool_step(body: _Json) -> int:
     return digest([body.get("is_error", False), body.get("interrupted", False), body.get("latency_ms")])
+
+
+def _program_step(body: _Json) -> int:
+    return fields(body, "exit_code", "result", "failed", "overdue", "log", "latency_ms")
 
 
 def _entry(rollout: Rollout, record: LogRecord, body: _Json) -> None:
@@ -224,15 +237,19 @@ def _trajectory(rollout: Rollout, record: LogRecord, body: _Json) -> None:
 
 
 def _step(step: _Json) -> Step:
-    model = step["kind"] == "model"
+    kind, context = step["kind"], step.get("context")
     return Step(
-        kind=step["kind"],
+        kind=kind,
         call_id=step["call_id"],
-        turn=step["turn"],
-        message=step["message"],
-        digest=_model_step(step) if model else _tool_step(step),
-        name="" if model else step["name"],
+        turn=step.get("turn", 0),
+        message=step.get("message", 0),
+        digest=_STEP_DIGESTS[kind](step),
+        name=step.get("name", ""),
+        context=None if context is None else tuple(context),
     )
+
+
+_STEP_DIGESTS = {"model": _model_step, "tool": _tool_step, "program": _program_step}
 
 
 def _calls(message: _Json) -> Calls:
@@ -279,12 +296,15 @@ _ADD: dict[str, Callable[[Rollout, LogRecord, _Json], None]] = {
     "ModelCallRequested": _model_call,
     "SessionRequested": _opening,
     "ToolCallRequested": _tool_call,
+    "ProgramRequested": _program,
     "SessionCloseRequested": _closing,
     "ModelCallCompleted": _result,
     "ModelCallFailed": _result,
     "SessionReady": _result,
     "ToolCallCompleted": _result,
     "ToolCallFailed": _result,
+    "ProgramFinished": _result,
+    "ProgramFailed": _result,
     "SessionClosed": _result,
     "SessionFailed": _result,
     "JournalAppended": _entry,

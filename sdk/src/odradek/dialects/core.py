@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Protocol
 
 import orjson
 from pydantic import Field, JsonValue, ValidationError
@@ -40,22 +39,6 @@ class Reply:
     finish_reason: str = "stop"
     usage: Usage = field(default_factory=Usage)
     tokens: TokenRecord | None = None
-
-
-class Dialect(Protocol):
-    """What each dialect's package offers."""
-
-    def read_request(self, body: JsonObject, /) -> ChatRequest:
-        """What is asked. Raises DialectError."""
-
-    def write_request(self, request: ChatRequest, model: str, /) -> dict[str, Any]:
-        """The body that asks it of `model` at an upstream. Raises DialectError."""
-
-    def read_reply(self, body: JsonObject, call_id: str, /) -> Reply:
-        """What was answered; tool calls without an id are named after `call_id`. Raises DialectError."""
-
-    def write_reply(self, reply: Reply, reply_id: str, model: str, created: int, /) -> JsonObject:
-        """The body that answers it. `created`: seconds since the epoch."""
 
 
 def sampling_of(found: JsonObject, names: dict[str, str] | None = None) -> Sampling:

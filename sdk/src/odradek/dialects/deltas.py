@@ -4,7 +4,7 @@ A dialect's `StreamReader` turns what an upstream sends into deltas, and its `St
 client reads; `ReplyBuilder` makes the reply of them. Between two dialects nothing waits for the reply's end.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from odradek.dialects.core import Reply, tool_call_id
 from odradek_schemas.base import JsonObject
@@ -65,8 +65,8 @@ class ReplyBuilder:
         """Whether the end was told: a stream that stops before is cut short."""
         return self._finish_reason is not None
 
-    def add(self, delta: Delta) -> None:
-        """Take one piece."""
+    def add(self, delta: Delta) -> Delta:
+        """Take one piece; what comes back is the same piece as the reply holds it, its call by the name that it has there."""
         if delta.text:
             self._text.append(delta.text)
         if delta.reasoning:
@@ -76,10 +76,11 @@ class ReplyBuilder:
         if delta.detail is not None:
             self._details.append(delta.detail)
         if delta.call is not None:
-            self._add_call(delta.call)
+            delta = replace(delta, call=self._add_call(delta.call))
         self._finish_reason = delta.finish_reason or self._finish_reason
         self._usage = delta.usage or self._usage
         self._add_tokens(delta)
+        return delta
 
     def reply(self) -> Reply:
         """The whole, as far as it came."""
@@ -100,7 +101,7 @@ class ReplyBuilder:
         )
         return Reply(message, self._finish_reason or "stop", self._usage, self._token_record())
 
-    def _add_call(self, delta: CallDelta) -> None:
+    def _add_call(self, delta: CallDelta) -> CallDelta:
         call = self._calls.get(delta.index)
         if call is None:
             taken = {other.id for other in self._calls.values()}
@@ -108,8 +109,10 @@ class ReplyBuilder:
                 delta.id if delta.id and delta.id not in taken else tool_call_id(self._call_id, delta.index)
             )
             call = self._calls[delta.index] = _Call(fresh)
+            delta = replace(delta, id=fresh, name=delta.name or "")
         call.name = call.name or delta.name or ""
         call.arguments.append(delta.arguments)
+        return delta
 
     def _add_tokens(self, delta: Delta) -> None:
         self._prompt = delta.prompt_token_ids or self._prompt

@@ -3,25 +3,35 @@
 from datetime import datetime
 
 from odradek.engine import driver
+from odradek.engine.pool import Pool
+from odradek.engine.programs import Running
 from odradek.harness import Effect, Harness, Progress, Rollout
 from odradek_schemas import ids
-from odradek_schemas.events import ModelCallCompleted, RolloutRequested, SessionReady, ToolCallCompleted
+from odradek_schemas.events import (
+    Asked,
+    ModelCallCompleted,
+    ProgramFinished,
+    RolloutRequested,
+    SessionReady,
+    ToolCallCompleted,
+)
 from odradek_schemas.failures import Failure
 from odradek_schemas.messages import Message, Sampling, ToolCall, ToolSpec
-from odradek_schemas.rollouts import ModelStep, Step, ToolStep
+from odradek_schemas.rollouts import ModelStep, ProgramStep, Step, ToolStep
 
 
 class Attempt:
     """The state of one attempt.
 
     `session_open`: there may be a world that nobody asked to close; `asked_with`: the sampling of the call under way,
-    where it is not the rollout's own.
+    where it is not the rollout's own; `running`: the program that plays.
     """
 
     __slots__ = (
         "_answers",
         "_calls",
         "_last_step",
+        "_pool",
         "_run",
         "asked_with",
         "messages",
@@ -29,6 +39,7 @@ class Attempt:
         "progress",
         "prompt_messages",
         "request",
+        "running",
         "session_id",
         "session_open",
         "steps",
@@ -48,6 +59,8 @@ class Attempt:
         self.tokens = 0
         self.progress = Progress(now)
         self.asked_with: Sampling | None = None
+        self.running: Running | None = None
+        self._pool: Pool | None = None
         self._last_step = 0
         self._run: driver.Run | None = None
         self._calls: dict[str, ToolCall] = {}
@@ -110,6 +123,58 @@ class Attempt:
         )
         self.messages.append(event.message)
         progress.bound = self._bound()
+
+    def launched(self, program: Running) -> None:
+        """A program plays from here on. It has tools of its own, which come to those of the session."""
+        self.running = program
+        self.tools = [*self.tools]
+
+    def overheard(self, program: Running, event: ModelCallCompleted, asked: Asked) -> None:
+        """Take in a call that the program made, and see whether it reached a bound."""
+        progress = self.progress
+        program.answered()
+        progress.turn += 1
+        self.tokens += event.usage.total_tokens
+        pool = self._pool or Pool(self.messages, self.tools)
+        self._pool = pool
+        context = [pool.place(message) for message in asked.messages]
+        self.steps.append(
+            ModelStep(
+                call_id=event.call_id,
+                turn=progress.turn,
+                message=pool.add(event.message),
+                finish_reason=event.finish_reason,
+                usage=event.usage,
+                latency_ms=event.latency_ms,
+                sampling=asked.sampling,
+                tokens=event.tokens,
+                context=context,
+                offered=[pool.offer(tool) for tool in asked.tools],
+            )
+        )
+        progress.bound = self._bound()
+
+    def heard(self, call_id: str) -> bool:
+        """Whether a call is among the steps."""
+        return any(step.call_id == call_id for step in self.steps)
+
+    def ran(self, event: ProgramFinished) -> Running:
+        """Take in the program's end."""
+        running, self.running, self._pool = self.running, None, None
+        assert running is not None, "only a program that was launched ends"
+        self.steps.append(
+            ProgramStep(
+                call_id=event.call_id,
+                program=running.name,
+                exit_code=event.exit_code,
+                result=event.result,
+                failed=event.failed,
+                overdue=event.overdue,
+                log=event.log,
+                latency_ms=event.latency_ms,
+            )
+        )
+        return running
 
     def _bound(self) -> str | None:
         limits = self.request.limits

@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from odradek_schemas.events import (
+    ModelAccessEnded,
     ModelCallRequested,
+    ProgramRequested,
     RequestPrint,
     SessionCloseRequested,
     SessionRequested,
@@ -12,14 +14,21 @@ from odradek_schemas.events import (
     TrajectoryFinished,
 )
 
-Request = ModelCallRequested | SessionRequested | ToolCallRequested | SessionCloseRequested
+Request = (
+    ModelCallRequested
+    | SessionRequested
+    | ToolCallRequested
+    | ProgramRequested
+    | SessionCloseRequested
+    | ModelAccessEnded
+)
 
 
 @dataclass(slots=True)
 class Decision:
     """Requests to send, timers that were set, and, once, the trajectory.
 
-    `prints` are those of the requests and sleeps, in order. `timers`: (due, timer) pairs; whether one still counts
+    `prints` are those of the requests and sleeps, in order (but for the ends of access, which no harness decides). `timers`: (due, timer) pairs; whether one still counts
     when it is due, `RolloutMachine.due` tells.
     """
 

@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from inspect import iscoroutine
 from typing import Any
 
-from odradek.harness import AskModel, CallTools, Effect, Harness, Rollout, Sleep
+from odradek.harness import AskModel, CallTools, Effect, Harness, Rollout, RunProgram, Sleep
 from odradek_schemas.failures import Failure, FailureKind, Stage
 
 Run = Coroutine[Any, Any, None]
@@ -19,13 +19,11 @@ Run = Coroutine[Any, Any, None]
 LONGEST_MESSAGE = 500
 """Characters of an exception's text that are kept."""
 
-_EFFECTS = (AskModel, CallTools, Sleep)
+_EFFECTS = (AskModel, CallTools, RunProgram, Sleep)
 _RAISED = (Exception, SystemExit, asyncio.CancelledError, GeneratorExit)
 """All that a harness can raise and a worker survives; an interrupt from the keyboard is the worker's."""
 
-_ONLY = (
-    "a harness may only await the rollout's own methods (model, act, sleep), not asyncio or other libraries"
-)
+_ONLY = "a harness may only await the rollout's own methods (model, act, program, sleep), not asyncio or other libraries"
 
 
 def start(harness: Harness, rollout: Rollout) -> Run | Failure:

@@ -12,9 +12,10 @@ from odradek.engine import record, requests
 from odradek.engine.attempt import Attempt
 from odradek.engine.decision import Decision
 from odradek.engine.prints import canonical, fingerprint
+from odradek.engine.programs import PROGRAM_GRACE_SECONDS, Running, Truncated, judged
 from odradek.engine.record import Ending, Spent
 from odradek.engine.waits import ANSWER_GRACE_SECONDS, DEADLINES, ROLLOUT_TIMER, STAGES, Wait, WaitKind
-from odradek.harness import AskModel, CallTools, Effect, Harness, Sleep
+from odradek.harness import AskModel, CallTools, Effect, Harness, RunProgram, Sleep
 from odradek_schemas import events as e
 from odradek_schemas.events import JournalInput
 from odradek_schemas.failures import Failure, FailureKind, Stage
@@ -22,6 +23,7 @@ from odradek_schemas.messages import ToolCall
 from odradek_schemas.rollouts import RolloutStatus
 
 _GRACE = timedelta(seconds=ANSWER_GRACE_SECONDS)
+_PROGRAM_GRACE = timedelta(seconds=PROGRAM_GRACE_SECONDS)
 
 
 class RolloutMachine:
@@ -91,6 +93,8 @@ class RolloutMachine:
         return True
 
     def _replied(self, event: e.ModelCallCompleted, out: Decision) -> bool:
+        if event.asked is not None:
+            return self._overheard(event, event.asked, out)
         if not self._take(event.call_id, WaitKind.MODEL):
             return False
         self._paid().add(event.usage)
@@ -98,7 +102,24 @@ class RolloutMachine:
         self._follow(self._attempt.resume(event.message), out)
         return True
 
+    def _overheard(self, event: e.ModelCallCompleted, asked: e.Asked, out: Decision) -> bool:
+        """A call that the program made. One that is written twice is heard once."""
+        attempt, running = self._attempt, self._attempt.running
+        if running is None or not running.made(event.call_id) or attempt.heard(event.call_id):
+            return False
+        self._paid().add(event.usage)
+        attempt.overheard(running, event, asked)
+        if attempt.progress.bound is not None:
+            self._end_access(out, f"{attempt.progress.bound} is reached")
+        return True
+
     def _model_failed(self, event: e.ModelCallFailed, out: Decision) -> bool:
+        running = self._attempt.running
+        if running is not None and running.made(event.call_id):
+            running.failed(event.failure)
+            if running.hopeless:
+                self._end_access(out, f"{running.failures} calls in a row failed")
+            return True
         if not self._take(event.call_id, WaitKind.MODEL):
             return False
         if event.failure.kind is FailureKind.CONTEXT_OVERFLOW and self._attempt.progress.turn:
@@ -116,6 +137,26 @@ class RolloutMachine:
 
     def _tool_failed(self, event: e.ToolCallFailed, out: Decision) -> bool:
         if not self._take(event.call_id, WaitKind.TOOL):
+            return False
+        self._fail(out, event.failure)
+        return True
+
+    def _program_ended(self, event: e.ProgramFinished, out: Decision) -> bool:
+        if not self._take(event.call_id, WaitKind.PROGRAM):
+            return False
+        attempt = self._attempt
+        self._end_access(out, "the program has ended")
+        found = judged(attempt.ran(event), event, attempt.progress.bound)
+        if found is None:
+            self._follow(attempt.resume(event.result), out)
+        elif isinstance(found, Truncated):
+            self._finish(out, truncated_by=found.by)
+        else:
+            self._fail(out, found)
+        return True
+
+    def _program_failed(self, event: e.ProgramFailed, out: Decision) -> bool:
+        if not self._take(event.call_id, WaitKind.PROGRAM):
             return False
         self._fail(out, event.failure)
         return True
@@ -191,6 +232,8 @@ class RolloutMachine:
             self._ask_model(effect, out)
         elif isinstance(effect, CallTools):
             self._call_tools(effect, out)
+        elif isinstance(effect, RunProgram):
+            self._run_program(effect, out)
         else:
             self._sleep(effect, out)
 
@@ -224,6 +267,25 @@ class RolloutMachine:
             out.prints.append(fingerprint(call_id, b"tool", canonical(call)))
             self._wait(out, call_id, WaitKind.TOOL, request.timeout_seconds, _GRACE)
         attempt.acting(calls)
+
+    def _run_program(self, effect: RunProgram, out: Decision) -> None:
+        """It has its own time, and no more than the rollout has left."""
+        attempt = self._attempt
+        call_id = attempt.next_id()
+        left = (self._waits[ROLLOUT_TIMER].due - out.now).total_seconds()
+        seconds = min(self.request.limits.program_seconds, left)
+        expires = out.now + timedelta(seconds=seconds)
+        attempt.launched(Running(call_id, effect.program, expires))
+        out.requests.append(requests.run_program(attempt, call_id, effect, seconds, out.now))
+        out.prints.append(fingerprint(call_id, b"program", effect.program.encode(), effect.prompt.encode()))
+        self._wait_until(out, call_id, WaitKind.PROGRAM, expires + _PROGRAM_GRACE)
+
+    def _end_access(self, out: Decision, reason: str) -> None:
+        """What the program still asks is not answered. Once is enough."""
+        running = self._attempt.running
+        if running is not None and running.open:
+            running.open = False
+            out.requests.append(requests.end_access(self._attempt, running, reason, out.now))
 
     def _sleep(self, effect: Sleep, out: Decision) -> None:
         sleep_id = self._attempt.next_id()
@@ -268,8 +330,9 @@ class RolloutMachine:
         out.finished = record.finished(self._attempt, self._spent or Spent(out.now), ending, out.now)
 
     def _leave(self, out: Decision) -> None:
-        """Drop the harness, and the session if nobody asked for its evidence."""
+        """Drop the harness, its program's access, and the session if nobody asked for its evidence."""
         attempt = self._attempt
+        self._end_access(out, "the attempt has ended")
         attempt.close()
         if attempt.session_open:
             self._ask(out, requests.close_session(attempt, out.now, discard=True))
@@ -312,6 +375,8 @@ _ACCEPT: dict[type[Any], Callable[[RolloutMachine, Any, Decision], bool]] = {
     e.ModelCallFailed: RolloutMachine._model_failed,
     e.ToolCallCompleted: RolloutMachine._observed,
     e.ToolCallFailed: RolloutMachine._tool_failed,
+    e.ProgramFinished: RolloutMachine._program_ended,
+    e.ProgramFailed: RolloutMachine._program_failed,
     e.SessionClosed: RolloutMachine._closed,
     e.SessionFailed: RolloutMachine._session_failed,
     e.RunCancelled: RolloutMachine._cancelled,

@@ -3,8 +3,12 @@
 from datetime import datetime
 
 from odradek.engine.attempt import Attempt
+from odradek.engine.programs import Running
+from odradek.harness import RunProgram
 from odradek_schemas.events import (
+    ModelAccessEnded,
     ModelCallRequested,
+    ProgramRequested,
     SessionCloseRequested,
     SessionRequested,
     ToolCallRequested,
@@ -40,6 +44,39 @@ def tool_call(attempt: Attempt, call_id: str, call: ToolCall, now: datetime) -> 
         turn=attempt.progress.turn,
         call=call,
         timeout_seconds=request.limits.tool_seconds,
+    )
+
+
+def run_program(
+    attempt: Attempt, call_id: str, effect: RunProgram, seconds: float, now: datetime
+) -> ProgramRequested:
+    request = attempt.request
+    return ProgramRequested(
+        id=call_id,
+        run_id=request.run_id,
+        rollout_id=request.rollout_id,
+        time=now,
+        session_id=attempt.session_id,
+        program=effect.program,
+        prompt=effect.prompt,
+        model=request.model,
+        sampling=request.sampling,
+        model_seconds=request.limits.model_seconds,
+        timeout_seconds=seconds,
+    )
+
+
+def end_access(attempt: Attempt, running: Running, reason: str, now: datetime) -> ModelAccessEnded:
+    """Nothing that the program still asks is answered."""
+    request = attempt.request
+    return ModelAccessEnded(
+        id=f"{running.program_id}/access-ended",
+        run_id=request.run_id,
+        rollout_id=request.rollout_id,
+        time=now,
+        program_id=running.program_id,
+        reason=reason,
+        expires=running.expires,
     )
 
 

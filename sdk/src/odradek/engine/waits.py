@@ -20,6 +20,7 @@ class WaitKind(StrEnum):
     OPENING = "opening"
     MODEL = "model"
     TOOL = "tool"
+    PROGRAM = "program"
     SLEEP = "sleep"
     CLOSING = "closing"
 
@@ -34,6 +35,7 @@ STAGES = {
     WaitKind.OPENING: Stage.SESSION,
     WaitKind.MODEL: Stage.MODEL,
     WaitKind.TOOL: Stage.TOOL,
+    WaitKind.PROGRAM: Stage.HARNESS,
     WaitKind.SLEEP: Stage.HARNESS,
     WaitKind.CLOSING: Stage.SESSION,
 }
@@ -44,6 +46,7 @@ DEADLINES = {
     WaitKind.OPENING: FailureKind.SESSION_DEADLINE,
     WaitKind.MODEL: FailureKind.MODEL_DEADLINE,
     WaitKind.TOOL: FailureKind.TOOL_DEADLINE,
+    WaitKind.PROGRAM: FailureKind.PROGRAM_DEADLINE,
     WaitKind.CLOSING: FailureKind.SESSION_DEADLINE,
 }
 """How the failure is called when a wait was in vain."""

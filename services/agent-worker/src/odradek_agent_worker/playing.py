@@ -12,7 +12,9 @@ from odradek_schemas.events import (
     Event,
     JournalAppended,
     JournalInput,
+    ModelAccessEnded,
     ModelCallRequested,
+    ProgramRequested,
     RolloutEnded,
     RolloutSnapshot,
     SessionCloseRequested,
@@ -20,13 +22,15 @@ from odradek_schemas.events import (
     ToolCallRequested,
     TrajectoryFinished,
 )
-from odradek_schemas.topics import JOURNAL, MODEL_CALLS, TOOL_ACTIONS, TRAJECTORIES
+from odradek_schemas.topics import JOURNAL, MODEL_ACCESS, MODEL_CALLS, TOOL_ACTIONS, TRAJECTORIES
 
 _TOPICS: dict[type[Event], str] = {
     ModelCallRequested: MODEL_CALLS.name,
     SessionRequested: TOOL_ACTIONS.name,
     ToolCallRequested: TOOL_ACTIONS.name,
+    ProgramRequested: TOOL_ACTIONS.name,
     SessionCloseRequested: TOOL_ACTIONS.name,
+    ModelAccessEnded: MODEL_ACCESS.name,
 }
 
 

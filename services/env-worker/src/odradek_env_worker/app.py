@@ -3,12 +3,14 @@
 import os
 import sys
 
-from odradek.sessions import Sessions
+from odradek.sessions import Sessions, no_programs
 from odradek_env_worker.flights import Flights
 from odradek_env_worker.host import SessionHost, remembering
+from odradek_env_worker.playing import Player
 from odradek_env_worker.settings import EnvSettings
 from odradek_env_worker.threads import ToolThreads
 from odradek_env_worker.watchdog import Watchdog
+from odradek_runtime.access import AccessError, Signer
 from odradek_runtime.handlers import ConcurrentProcessor, HandlerContext
 from odradek_runtime.sealing import Opener, Sealer, SealError
 from odradek_runtime.service import run_service
@@ -22,13 +24,19 @@ def create_processor(settings: EnvSettings) -> ConcurrentProcessor:
     keys = SealingKeys()
     open_answer = Opener.from_file(keys.private_key_file).open if keys.private_key_file else None
     seal = Sealer.from_file(keys.public_key_file).seal if keys.public_key_file else None
+    player = create_player(settings)
     flights = Flights(settings.flights_file)
     threads = ToolThreads(settings.tool_threads, settings.lost_threads, lambda: _give_up(flights))
     watchdog = Watchdog(settings.stall_seconds)
 
     def create(context: HandlerContext) -> SessionHost:
         watchdog.start()
-        sessions = Sessions(open_answer=open_answer, seal=seal, remember=remembering(context.commit))
+        sessions = Sessions(
+            open_answer=open_answer,
+            seal=seal,
+            remember=remembering(context.commit),
+            play=player.at(context.partition) if player is not None else no_programs,
+        )
         return SessionHost(sessions, threads, flights)
 
     return ConcurrentProcessor(
@@ -38,6 +46,13 @@ def create_processor(settings: EnvSettings) -> ConcurrentProcessor:
         ordered=True,
         create=create,
     )
+
+
+def create_player(settings: EnvSettings) -> Player | None:
+    """Lets agent programs play, where there is a gateway for them. Raises AccessError."""
+    if settings.gateway_url is None or settings.access_secret_file is None:
+        return None
+    return Player(settings.gateway_url, Signer.from_file(settings.access_secret_file))
 
 
 def _give_up(flights: Flights) -> None:
@@ -51,6 +66,6 @@ def main() -> None:
     try:
         settings = EnvSettings()
         processor = create_processor(settings)
-    except (SealError, ValueError, OSError) as error:
+    except (SealError, AccessError, ValueError, OSError) as error:
         sys.exit(f"odradek-env-worker: {error}")
     run_service(processor, settings)

@@ -14,6 +14,9 @@ from odradek_runtime.records import Output, Outputs, Record, Tombstone
 from odradek_schemas.codec import RecordError
 from odradek_schemas.events import (
     Event,
+    ProgramFailed,
+    ProgramFinished,
+    ProgramRequested,
     SessionCloseRequested,
     SessionRequested,
     SessionStateChanged,
@@ -21,7 +24,11 @@ from odradek_schemas.events import (
 )
 from odradek_schemas.events.base import now
 from odradek_schemas.failures import Failure, FailureKind
-from odradek_schemas.topics import OBSERVATIONS, SESSIONS
+from odradek_schemas.topics import MODEL_RESULTS, OBSERVATIONS, SESSIONS
+
+
+AFTER_PROGRAM_SECONDS = 10.0
+"""How long a program's end may take after its time: its processes are ended, and what it left is read."""
 
 
 class SessionHost:
@@ -46,7 +53,9 @@ class SessionHost:
             self._sessions.forget(key)
 
     async def handle(self, event: Event, record: Record) -> Outputs:
-        assert isinstance(event, SessionRequested | ToolCallRequested | SessionCloseRequested), event.type
+        assert isinstance(
+            event, SessionRequested | ToolCallRequested | ProgramRequested | SessionCloseRequested
+        ), event.type
         outcome = await self._answer(event)
         if isinstance(event, ToolCallRequested):
             reach("tool.done")
@@ -56,6 +65,8 @@ class SessionHost:
         """What ended workers before is not begun; nor is what is past its time, which began when it was asked."""
         if isinstance(action, SessionCloseRequested) and action.discard:
             return await self._sessions.answer(action)
+        if isinstance(action, ProgramRequested):
+            return await self._let_play(action)
         flight = flight_of(action)
         deaths = self._flights.deaths(flight)
         if deaths >= MOST_DEATHS:
@@ -67,12 +78,21 @@ class SessionHost:
             with self._flights.noted(flight), running_in(self._threads.run):
                 return await self._sessions.answer(action, min(seconds, action.timeout_seconds))
 
+    async def _let_play(self, action: ProgramRequested) -> Outcome:
+        """A program has a process of its own, so it ends no worker; its own time ends it."""
+        most = action.timeout_seconds + AFTER_PROGRAM_SECONDS
+        seconds = most - (self._clock() - action.time).total_seconds()
+        if seconds <= 0:
+            return self._sessions.fail(action, overdue(action))
+        with running_in(self._threads.run):
+            return await self._sessions.answer(action, min(seconds, most))
+
     def reject(self, record: Record, error: RecordError) -> Outputs:
         """A session whose end can't be read ends without evidence: nobody will ask for it again."""
         failure = rejected(record, error)
         if failure is None:
             return []
-        outputs: Outputs = [Output(OBSERVATIONS.name, failure)]
+        outputs: Outputs = [Output(_topic(failure), failure)]
         if record.envelope.type == "SessionCloseRequested":
             self._sessions.forget(failure.session_id)
             outputs.append(Tombstone(SESSIONS.name, failure.session_id))
@@ -97,13 +117,18 @@ def remembering(
     return remember
 
 
+def _topic(reply: Event) -> str:
+    """A program's end comes behind its calls."""
+    return MODEL_RESULTS.name if isinstance(reply, ProgramFinished | ProgramFailed) else OBSERVATIONS.name
+
+
 def _killing(action: SessionAction, deaths: int) -> Failure:
     message = f"its worker died {deaths} times while it was at work on this: it is not begun again"
     return fault(action, FailureKind.ENVIRONMENT_KILLED, message)
 
 
 def _outputs(action: SessionAction, outcome: Outcome) -> Outputs:
-    outputs: Outputs = [Output(OBSERVATIONS.name, outcome.reply)]
+    outputs: Outputs = [Output(_topic(outcome.reply), outcome.reply)]
     if outcome.changed is not None:
         outputs.append(Output(SESSIONS.name, outcome.changed))
     if outcome.ended:

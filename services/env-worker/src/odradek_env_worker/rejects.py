@@ -3,11 +3,16 @@
 from odradek_runtime.records import Record
 from odradek_schemas import ids
 from odradek_schemas.codec import BlobCorrupt, BlobMissing, RecordError
-from odradek_schemas.events import SessionFailed, ToolCallFailed
+from odradek_schemas.events import ProgramFailed, SessionFailed, ToolCallFailed
 from odradek_schemas.failures import Failure, FailureKind, Stage
 
+_CALLS: dict[str, type[ToolCallFailed] | type[ProgramFailed]] = {
+    "ToolCallRequested": ToolCallFailed,
+    "ProgramRequested": ProgramFailed,
+}
 
-def rejected(record: Record, error: RecordError) -> SessionFailed | ToolCallFailed | None:
+
+def rejected(record: Record, error: RecordError) -> SessionFailed | ToolCallFailed | ProgramFailed | None:
     """The failure for whoever waits; None: the headers don't name a session.
 
     Ids are `run/task/sample/attempt/...`: of a session's request and close as of a tool call, the session's id is
@@ -25,8 +30,8 @@ def rejected(record: Record, error: RecordError) -> SessionFailed | ToolCallFail
     )
     run_id = envelope.run_id or ids.run_of(rollout_id)
     failure = Failure(kind=kind, stage=Stage.TRANSPORT, message=str(error))
-    if envelope.type == "ToolCallRequested":
-        return ToolCallFailed(
+    if kind_of_call := _CALLS.get(envelope.type):
+        return kind_of_call(
             id=f"{envelope.id}/failed",
             run_id=run_id,
             rollout_id=rollout_id,

@@ -11,7 +11,7 @@ from odradek_schemas.failures import Failure, FailureKind, Stage
 _RETRIED = frozenset(
     {FailureKind.RATE_LIMITED, FailureKind.UPSTREAM_UNAVAILABLE, FailureKind.MALFORMED_REPLY}
 )
-_LONGEST_EXCERPT = 400
+LONGEST_EXCERPT = 400
 
 # What OpenAI, vLLM, SGLang, llama.cpp and Anthropic say, in this order.
 _OVERFLOW_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
@@ -101,4 +101,4 @@ def _read_error(body: bytes) -> tuple[set[str], str]:
 
 def _excerpt(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_EXCERPT else f"{line[:_LONGEST_EXCERPT]}…"
+    return line if len(line) <= LONGEST_EXCERPT else f"{line[:LONGEST_EXCERPT]}…"

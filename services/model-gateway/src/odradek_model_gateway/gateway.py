@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from odradek.dialects.core import Reply
+from odradek.dialects.deltas import Delta, deltas_of
 from odradek_model_gateway import json_tools
 from odradek_model_gateway.failures import CallError
+from odradek_model_gateway.replies import Tell
 from odradek_model_gateway.requests import write_body
 from odradek_model_gateway.retries import Wait, decide
 from odradek_model_gateway.upstream import Upstream
@@ -20,9 +22,19 @@ from odradek_schemas.messages import TokenRecord
 
 @dataclass(slots=True)
 class _Progress:
-    """How far a call is: what a failure must tell."""
+    """How far a call is: what a failure must tell.
 
+    `tell` is who listens to the pieces, if anybody does; what was told can't be taken back, so no try follows.
+    """
+
+    tell: Tell | None = None
     tries: int = 0
+    told: bool = False
+
+    def add(self, delta: Delta) -> None:
+        self.told = True
+        if self.tell is not None:
+            self.tell(delta)
 
 
 class Gateway:
@@ -32,43 +44,56 @@ class Gateway:
         self._upstreams = upstreams
         self.policies: dict[str, str] = {}
 
-    async def call(self, event: ModelCallRequested) -> ModelCallCompleted | ModelCallFailed:
+    async def call(
+        self, event: ModelCallRequested, tell: Tell | None = None
+    ) -> ModelCallCompleted | ModelCallFailed:
         """Ask the model, again where that helps, until the deadline. Never raises but for cancellation.
 
+        `tell`: the reply is asked for piece by piece, and each is told as it comes.
         Cancelling it closes the connection, by which upstreams know that nobody waits any more.
         """
-        progress = _Progress()
+        progress = _Progress(tell)
         try:
             return await self._ask(event, progress)
         except CallError as error:
             return failed(event, error.failure, progress.tries)
 
     async def _ask(self, event: ModelCallRequested, progress: _Progress) -> ModelCallCompleted:
-        upstream = self._find(event.model)
+        upstream = self.find(event.model)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + event.deadline.timestamp() - time.time()
         if deadline <= loop.time():
             raise CallError(
                 FailureKind.MODEL_DEADLINE, "the call's deadline had passed before it could be made"
             )
-        body = write_body(event, upstream.settings)
+        streamed = progress.tell is not None and upstream.settings.tool_calls == "native"
+        body = write_body(event, upstream.settings, streamed)
         while True:
             progress.tries += 1
             try:
-                return await self._try(event, upstream, body, progress.tries, deadline)
+                return await self._try(event, upstream, body, progress, deadline, streamed)
             except CallError as error:
+                if progress.told:
+                    raise
                 left = deadline - loop.time()
                 await asyncio.sleep(_wait(error, progress.tries, upstream.settings.tries, left))
 
     async def _try(
-        self, event: ModelCallRequested, upstream: Upstream, body: bytes, attempt: int, deadline: float
+        self,
+        event: ModelCallRequested,
+        upstream: Upstream,
+        body: bytes,
+        progress: _Progress,
+        deadline: float,
+        streamed: bool,
     ) -> ModelCallCompleted:
         loop = asyncio.get_running_loop()
         until = min(deadline, loop.time() + upstream.settings.timeout_seconds)
         policy, started = self.policies.get(event.model), loop.time()
         try:
             async with asyncio.timeout_at(until):
-                reply = await upstream.post(body, event.rollout_id, event.id, attempt)
+                asked = (body, event.rollout_id, event.id, progress.tries)
+                reply = await (upstream.stream(*asked, progress.add) if streamed else upstream.post(*asked))
             reach("call.answered")
         except TimeoutError as error:
             raise _timed_out(until < deadline, loop.time() - started) from error
@@ -79,9 +104,13 @@ class Gateway:
                 reply.message, reply.finish_reason, event.id, offer
             )
             reply = replace(reply, message=message, finish_reason=finish_reason)
-        return _completed(event, reply, 1000 * (loop.time() - started), attempt)
+        if progress.tell is not None and not streamed:
+            for delta in deltas_of(reply):
+                progress.add(delta)
+        return _completed(event, reply, 1000 * (loop.time() - started), progress.tries)
 
-    def _find(self, model: str) -> Upstream:
+    def find(self, model: str) -> Upstream:
+        """The upstream of `model`. Raises CallError: there is none (unknown_model)."""
         upstream = self._upstreams.get(model)
         if upstream is None:
             known = ", ".join(sorted(self._upstreams))

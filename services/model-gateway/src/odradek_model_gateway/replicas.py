@@ -15,8 +15,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from yarl import URL
-
 from odradek.models import ModelSettings, Replica
 from odradek_model_gateway.breaker import Breaker
 from odradek_model_gateway.failures import CallError
@@ -29,8 +27,7 @@ _ILL = frozenset({FailureKind.UPSTREAM_UNAVAILABLE, FailureKind.MALFORMED_REPLY}
 class Place:
     """One replica as calls see it: where, how much of the whole, how many at once, and how it fares."""
 
-    url: URL
-    name: str
+    url: str
     weight: float
     slots: asyncio.Semaphore
     breaker: Breaker = field(default_factory=Breaker)
@@ -45,8 +42,8 @@ class Replicas:
         self.places = [_place(replica, settings) for replica in settings.base_url]
 
     @asynccontextmanager
-    async def one_for(self, rollout_id: str, attempt: int) -> AsyncIterator[URL]:
-        """A replica for try number `attempt` (from 1) of a call: its own for the first, then the next ones.
+    async def one_for(self, rollout_id: str, attempt: int) -> AsyncIterator[str]:
+        """The API's base at a replica for try number `attempt` (from 1): its own for the first, then the next ones.
 
         What the call raises within tells how the replica fares.
 
@@ -102,13 +99,12 @@ def choose(places: Sequence[Place], now: float) -> Place:
 
 
 def _place(replica: Replica, settings: ModelSettings) -> Place:
-    url = URL(f"{replica.url}{settings.asked_as.path}")
-    return Place(url, replica.url, replica.weight, asyncio.Semaphore(settings.most_at(replica)))
+    return Place(replica.url, replica.weight, asyncio.Semaphore(settings.most_at(replica)))
 
 
 def _distance(place: Place, rollout_id: str) -> float:
     """Exponentially distributed with the replica's weight as its rate: the least is its with its share."""
-    digest = blake2b(f"{place.name} {rollout_id}".encode(), digest_size=8).digest()
+    digest = blake2b(f"{place.url} {rollout_id}".encode(), digest_size=8).digest()
     uniform = (int.from_bytes(digest) + 1) / (2**64 + 1)
     return -math.log(uniform) / place.weight
 
@@ -130,6 +126,6 @@ def _all_ill(places: Iterable[Place], now: float) -> CallError:
     )
     return CallError(
         kind,
-        f"not asked: {place.name} failed {place.breaker.failures} times in a row, the last: {told}",
+        f"not asked: {place.url} failed {place.breaker.failures} times in a row, the last: {told}",
         retry_after=place.breaker.left(now),
     )

@@ -17,8 +17,8 @@ from odradek_schemas.messages import Message
 _WITH_REASONING = ("reasoning_content", "reasoning_details")
 
 
-def write_body(event: ModelCallRequested, settings: ModelSettings) -> bytes:
-    """The request's body as JSON.
+def write_body(event: ModelCallRequested, settings: ModelSettings, streamed: bool = False) -> bytes:
+    """The request's body as JSON; `streamed`: it asks for the reply piece by piece.
 
     Raises:
         CallError: the model can't be asked this (invalid_request).
@@ -41,7 +41,8 @@ def write_body(event: ModelCallRequested, settings: ModelSettings) -> bytes:
         raise CallError(
             FailureKind.INVALID_REQUEST, f"model {event.model!r} can't be asked this: {error}"
         ) from error
-    return to_json(body | _wishes(body, settings), exclude_none=True)
+    streaming = settings.asked_as.streamed if streamed else {}
+    return to_json({**body, **_wishes(body, settings), **streaming}, exclude_none=True)
 
 
 def _wishes(body: dict[str, Any], settings: ModelSettings) -> dict[str, Any]:

@@ -40,6 +40,13 @@ class GatewaySettings(WorkerSettings):
         BeforeValidator(_read_models),
         Field(default_factory=dict, description=f"Models by the name that runs ask for: {_EXAMPLE}"),
     ]
+    front_host: str = Field(default="127.0.0.1", description="Where the HTTP front end listens.")
+    front_port: int | None = Field(
+        default=None, ge=0, le=65535, description="Its port; 0: a free one. None: there is no HTTP front end."
+    )
+    access_secret_file: Path | None = Field(
+        default=None, description="The secret with which tokens for the HTTP front end are signed."
+    )
     max_in_flight: int = Field(default=256, ge=1, le=800, description="Most calls at once of one partition.")
 
 
@@ -58,6 +65,10 @@ def load_settings() -> GatewaySettings:
         raise SettingsError("; ".join(map(_say, problems))) from error
     except ConfigError as error:
         raise SettingsError(f"ODRADEK_CONFIG: {error}") from error
+    if settings.front_port is not None and settings.access_secret_file is None:
+        raise SettingsError(
+            "ODRADEK_ACCESS_SECRET_FILE: is needed with ODRADEK_FRONT_PORT, to know whose calls they are"
+        )
     _check_keys(settings.models)
     models |= settings.models
     if not models:

@@ -2,18 +2,19 @@
 
 import asyncio
 import time
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import quote
 
-from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
-from yarl import URL
+from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 
 from odradek.dialects.core import Reply
+from odradek.dialects.deltas import deltas_of
 from odradek.models import ModelSettings
 from odradek_model_gateway.failures import CallError, from_exception, from_status
 from odradek_model_gateway.replicas import Replicas
-from odradek_model_gateway.replies import read_reply
+from odradek_model_gateway.replies import Tell, read_reply, read_stream
 from odradek_schemas.failures import FailureKind
 
 # Below the 5 s after which uvicorn, and so vLLM, closes an idle connection: a request must not meet that.
@@ -26,15 +27,6 @@ thousands in one turn would hold up the heartbeat (and overrun the server's back
 
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "odradek-model-gateway"}
 _NO_TIMEOUT = ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """A response, read to its end; `retry_after` is the header of that name."""
-
-    status: int
-    retry_after: str | None
-    body: bytes
 
 
 class Connector(TCPConnector):
@@ -85,6 +77,7 @@ class Upstream:
         self.settings = settings
         self._client = client
         self._replicas = Replicas(settings)
+        self._path = settings.asked_as.path
         self._headers = {**_HEADERS, **settings.asked_as.headers}
         if key is not None:
             self._headers |= settings.asked_as.authorization(key)
@@ -95,31 +88,60 @@ class Upstream:
         Raises:
             CallError: no connection, closed, a response that does not end, a refusal, or a reply that can't be read.
         """
+        async with self._asked(self._path, body, rollout_id, call_id, attempt) as response:
+            return read_reply(await self._whole(response), call_id, self.settings.asked_as.dialect)
+
+    async def stream(self, body: bytes, rollout_id: str, call_id: str, attempt: int, tell: Tell) -> Reply:
+        """The same with a `body` that asks for a stream; each piece is told as it comes.
+
+        Raises:
+            CallError: as `post`, also after pieces have been told.
+        """
+        dialect = self.settings.asked_as.dialect
+        async with self._asked(self._path, body, rollout_id, call_id, attempt) as response:
+            if response.content_type != "text/event-stream":
+                reply = read_reply(await self._whole(response), call_id, dialect)
+                for delta in deltas_of(reply):
+                    tell(delta)
+                return reply
+            return await read_stream(self._chunks(response), call_id, dialect, tell)
+
+    async def forward(self, path: str, body: bytes, rollout_id: str, call_id: str) -> bytes:
+        """Ask `path` of the upstream's API, once; what it answers as it came. Raises CallError."""
+        async with self._asked(path, body, rollout_id, call_id, 1) as response:
+            return await self._whole(response)
+
+    @asynccontextmanager
+    async def _asked(
+        self, path: str, body: bytes, rollout_id: str, call_id: str, attempt: int
+    ) -> AsyncIterator[ClientResponse]:
+        """A 200 of the replica whose turn it is; what is raised within counts for the replica too."""
         headers = {**self._headers, REQUEST_ID: _header(call_id)}
         async with self._replicas.one_for(rollout_id, attempt) as url:
             try:
-                response = await self._exchange(url, body, headers)
+                async with self._client.session.post(
+                    f"{url}{path}", data=body, headers=headers, allow_redirects=False
+                ) as response:
+                    if response.status != 200:
+                        told = await self._whole(response)
+                        raise from_status(
+                            response.status, response.headers.get("Retry-After"), told, time.time()
+                        )
+                    yield response
             except (ClientError, OSError) as error:
                 raise from_exception(error) from error
-            if response.status != 200:
-                raise from_status(response.status, response.retry_after, response.body, time.time())
-            return read_reply(response.body, call_id, self.settings.asked_as.dialect)
 
-    async def _exchange(self, url: URL, body: bytes, headers: dict[str, str]) -> Response:
-        most = self.settings.max_response_bytes
-        async with self._client.session.post(
-            url, data=body, headers=headers, allow_redirects=False
-        ) as response:
-            chunks, size = [], 0
-            while chunk := await response.content.readany():
-                chunks.append(chunk)
-                size += len(chunk)
-                if size > most:
-                    response.close()
-                    raise CallError(
-                        FailureKind.UPSTREAM_UNAVAILABLE, f"the response is longer than {most} bytes"
-                    )
-            return Response(response.status, response.headers.get("Retry-After"), b"".join(chunks))
+    async def _whole(self, response: ClientResponse) -> bytes:
+        return b"".join([chunk async for chunk in self._chunks(response)])
+
+    async def _chunks(self, response: ClientResponse) -> AsyncIterator[bytes]:
+        most, size = self.settings.max_response_bytes, 0
+        while chunk := await response.content.readany():
+            size += len(chunk)
+            if size > most:
+                response.close()
+                raise CallError(FailureKind.UPSTREAM_UNAVAILABLE, f"the response is longer than {most} bytes")
+            yield chunk
 
 
 def _header(text: str) -> str:
