@@ -74,7 +74,9 @@ async def no_programs(
     action: ProgramRequested, furnish: Callable[[Path], None], collect: Callable[[Path], None]
 ) -> ProgramFailed:
     """Where there is no model gateway for programs (ODRADEK_GATEWAY_URL, ODRADEK_ACCESS_SECRET_FILE)."""
-    message = "no programs are run here: give the env-worker ODRADEK_GATEWAY_URL and ODRADEK_ACCESS_SECRET_FILE"
+    message = (
+        "no programs are run here: give the env-worker ODRADEK_GATEWAY_URL and ODRADEK_ACCESS_SECRET_FILE"
+    )
     failure = replies.fault(action, FailureKind.UNKNOWN_PROGRAM, message)
     return replies.program_failed(action, failure)
 

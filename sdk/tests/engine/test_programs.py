@@ -114,7 +114,17 @@ def test_its_calls_are_steps_in_order_each_message_and_tool_once(table):
 
     trajectory = play.trajectory
     assert (trajectory.status, trajectory.evidence) == (RolloutStatus.COMPLETED, {"files": 1})
-    texts = ["Count.", "Go.", "You are a program.", "Count.\n\nGo.", "Look.", "a.txt", "Done.", "A title?", "Look."]
+    texts = [
+        "Count.",
+        "Go.",
+        "You are a program.",
+        "Count.\n\nGo.",
+        "Look.",
+        "a.txt",
+        "Done.",
+        "A title?",
+        "Look.",
+    ]
     assert [message.text for message in trajectory.messages] == texts
     first, second, third, end = trajectory.steps
     assert [step.message for step in (first, second, third)] == [4, 6, 8]
@@ -262,7 +272,9 @@ def test_what_was_heard_is_there_again_after_a_crash(table):
     play = started(table)
     called(play, USER)
     failed(play)
-    entries = [JournalAppended.model_validate_json(e.model_dump_json(exclude_none=True)) for e in play.entries]
+    entries = [
+        JournalAppended.model_validate_json(e.model_dump_json(exclude_none=True)) for e in play.entries
+    ]
     play.machine = replay(entries, Program("agent"))
     ended(play)
     assert play.trajectory.failure.kind is FailureKind.AUTH

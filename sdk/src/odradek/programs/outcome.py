@@ -32,12 +32,16 @@ class Trouble(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a program. `result`: the agent's last word; `reason`: of a failure, for a person."""
+    """What came of a program. `result`: the agent's last word; `reason`: of a failure, for a person.
+
+    `exit_code` is None where no process of ours ended by itself.
+    """
 
     result: str | None = None
     trouble: Trouble | None = None
     reason: str = ""
     log_tail: str = ""
+    exit_code: int | None = None
 
     @property
     def failed(self) -> bool:
@@ -66,15 +70,15 @@ class Ending:
 
 def conclude(program: Program, ending: Ending, seconds: float) -> Outcome:
     """What came of a process. What the program says itself is told before its exit code, which some don't set."""
-    log = ending.written.at(program.log) or ""
+    told = Outcome(log_tail=ending.written.at(program.log) or "", exit_code=ending.exit_code)
     trouble = _trouble(program, ending, seconds)
     if trouble is not None:
-        return Outcome(trouble=trouble[0], reason=trouble[1], log_tail=log)
+        return replace(told, trouble=trouble[0], reason=trouble[1])
     values = ending.written.values(program.result)
     if not values and not program.result.optional:
         reason = "it ended well but left no result where its manifest says"
-        return Outcome(trouble=Trouble.NO_RESULT, reason=reason, log_tail=log)
-    return Outcome(result=text_of(values) if values else None, log_tail=log)
+        return replace(told, trouble=Trouble.NO_RESULT, reason=reason)
+    return replace(told, result=text_of(values) if values else None)
 
 
 def _trouble(program: Program, ending: Ending, seconds: float) -> tuple[Trouble, str] | None:

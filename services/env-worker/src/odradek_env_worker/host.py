@@ -26,7 +26,6 @@ from odradek_schemas.events.base import now
 from odradek_schemas.failures import Failure, FailureKind
 from odradek_schemas.topics import MODEL_RESULTS, OBSERVATIONS, SESSIONS
 
-
 AFTER_PROGRAM_SECONDS = 10.0
 """How long a program's end may take after its time: its processes are ended, and what it left is read."""
 

@@ -2,7 +2,8 @@
 
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -55,8 +56,7 @@ class Player:
         began, seconds = time.perf_counter(), self._left(action)
         if seconds <= 0:
             return program_failed(action, overdue(action))
-        with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as folder:
-            workspace = Path(folder).resolve()
+        with _workspace() as workspace:
             await in_thread(furnish, workspace)
             outcome = await self._run(program, self._call(partition, action), workspace, seconds)
             await in_thread(collect, workspace)
@@ -84,6 +84,13 @@ class Player:
             token=self._signer.sign(access),
             rollout_id=action.rollout_id,
         )
+
+
+@contextmanager
+def _workspace() -> Iterator[Path]:
+    """A new folder by its true path, which is removed whatever is in it."""
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as folder:
+        yield Path(folder).resolve()
 
 
 def _reply(action: ProgramRequested, outcome: Outcome, latency_ms: float) -> ProgramFinished | ProgramFailed:

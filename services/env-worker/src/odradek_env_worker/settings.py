@@ -24,10 +24,12 @@ class EnvSettings(WorkerSettings):
         "its worker is not begun for ever. None: nowhere.",
     )
     gateway_url: str | None = Field(
-        default=None, description="Where agent programs reach the model gateway, without /v1. None: none are run."
+        default=None,
+        description="Where agent programs reach the model gateway, without /v1. None: none are run.",
     )
     access_secret_file: Path | None = Field(
-        default=None, description="The secret with which the programs' tokens are signed; the gateway has it too."
+        default=None,
+        description="The secret with which the programs' tokens are signed; the gateway has it too.",
     )
     stall_seconds: float = Field(
         default=30.0, gt=0, description="An event loop that stands still for so long ends the worker."

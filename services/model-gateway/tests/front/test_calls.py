@@ -9,7 +9,7 @@ import openai
 import pytest
 from aiohttp import ClientSession, ClientTimeout
 from aiokafka import AIOKafkaProducer
-from conftest import (  # type: ignore[import-not-found]
+from front_lab import (
     ANSWER,
     PIECES,
     PROGRAM,
@@ -57,7 +57,7 @@ async def post(
 
 async def until(true: Any) -> None:
     async with asyncio.timeout(10):
-        while not true():
+        while not true():  # noqa: ASYNC110 - it is another's to come true
             await asyncio.sleep(0.01)
 
 

@@ -9,7 +9,7 @@ import anthropic
 import openai
 import orjson
 import pytest
-from conftest import Conductor, Front  # type: ignore[import-not-found]
+from front_lab import Conductor, Front
 
 from odradek_schemas.events import ModelCallCompleted
 from odradek_schemas.messages import Message, Usage
