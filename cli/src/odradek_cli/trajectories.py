@@ -22,7 +22,7 @@ from odradek_schemas.events import (
     ToolCallFailed,
 )
 from odradek_schemas.messages import Message, ToolCall
-from odradek_schemas.rollouts import Trajectory
+from odradek_schemas.rollouts import ProgramStep, Trajectory
 from odradek_schemas.topics import JOURNAL, REWARDS, TRAJECTORIES
 
 _ROLE_STYLES = {"system": "magenta", "user": "blue", "assistant": "green", "tool": "yellow"}
@@ -108,11 +108,23 @@ def _head(trajectory: Trajectory) -> RenderableType:
 
 
 def _conversation(trajectory: Trajectory) -> Iterator[RenderableType]:
-    notes = {step.message: _step_note(step) for step in trajectory.steps}
+    notes = {step.message: _step_note(step) for step in trajectory.steps if not isinstance(step, ProgramStep)}
     for index, message in enumerate(trajectory.messages):
         if index == trajectory.prompt_messages:
             yield Rule("the prompt ends here", style="dim", characters="=")
         yield from _message(message, notes.get(index, ""))
+    for step in trajectory.steps:
+        if isinstance(step, ProgramStep):
+            yield from _program(step)
+
+
+def _program(step: ProgramStep) -> Iterator[RenderableType]:
+    """How a program ended: its last word, why it failed, and the end of its log."""
+    end = "its time was up" if step.overdue else f"exit code {step.exit_code}"
+    yield Rule(Text(f"program {step.program} ({end}, {step.latency_ms / 1000:.1f} s)"), align="left")
+    for words in (step.result, step.failed, step.log if step.failed else None):
+        if words:
+            yield Padding(Text(words), (0, 0, 0, 2))
 
 
 def _step_note(step: object) -> str:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
+import orjson
+
 from odradek.dialects.core import ChatRequest, Reply
 from odradek_model_gateway.front.earlier import EarlierAnswers
 from odradek_model_gateway.front.ended import Ended
@@ -15,6 +17,7 @@ from odradek_model_gateway.gateway import Gateway
 from odradek_runtime.access import Access
 from odradek_runtime.log_writer import LogWriter, NotWrittenError
 from odradek_runtime.logs import get_logger
+from odradek_schemas.base import JsonObject
 from odradek_schemas.events import Asked, ModelCallCompleted, ModelCallFailed, ModelCallRequested
 from odradek_schemas.messages import Sampling
 from odradek_schemas.topics import MODEL_RESULTS
@@ -30,15 +33,16 @@ class Question:
 
     dialect: str
     request: ChatRequest
-    body: bytes
+    body: JsonObject
     streamed: bool
     mark: str | None = None
     again: bool = False
 
     @property
     def digest(self) -> str:
-        """Two requests of one program with the same digest ask the same."""
-        return blake2b(self.dialect.encode() + b" " + self.body, digest_size=16).hexdigest()
+        """Two requests of one program with the same digest ask the same, however their JSON is written."""
+        said = orjson.dumps([self.dialect, self.body], option=orjson.OPT_SORT_KEYS)
+        return blake2b(said, digest_size=16).hexdigest()
 
 
 class Calls:

@@ -52,10 +52,9 @@ class Routes:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """One model call, streamed where the client asks for that."""
         served, access = dialect_of(request.path), self._attempt(request)
-        body = await request.read()
-        asked = _object(body)
+        asked = _object(await request.read())
         self._check_model(access, asked)
-        question = _question(request, served, asked, body)
+        question = _question(request, served, asked)
         call = self._calls.ask(access, question)
         asking = Asking(asked, call.id, access.model, int(time.time()))
         if question.streamed:
@@ -152,7 +151,7 @@ async def _write(response: web.StreamResponse, served: Served, events: Iterable[
         await response.write(data)
 
 
-def _question(request: web.Request, served: Served, asked: JsonObject, body: bytes) -> Question:
+def _question(request: web.Request, served: Served, asked: JsonObject) -> Question:
     try:
         read = served.read(asked)
     except DialectError as error:
@@ -160,7 +159,7 @@ def _question(request: web.Request, served: Served, asked: JsonObject, body: byt
     return Question(
         dialect=served.name,
         request=read,
-        body=body,
+        body=asked,
         streamed=asked.get("stream") is True,
         mark=request.headers.get("Idempotency-Key"),
         again=request.headers.get("x-stainless-retry-count", "0") != "0",
