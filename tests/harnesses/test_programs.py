@@ -35,7 +35,7 @@ async def test_it_plays_a_task(program: Program, stage: Stage) -> None:
 
 
 @PROGRAMS
-@pytest.mark.parametrize("status", [400, 500])
+@pytest.mark.parametrize("status", [400, 401, 500])
 async def test_it_fails_when_the_model_does(program: Program, stage: Stage, status: int) -> None:
     ask(stage.workspace, 1)
     stage.model.fault = status
