@@ -43,6 +43,16 @@ def test_a_conversation_of_a_dialect_is_read_as_what_it_means(name):
     assert DIALECTS[name].read_request(golden(name)) == meant
 
 
+def test_instructions_in_the_middle_of_messages_are_read():
+    """Agents that speak Messages put their surroundings there."""
+    turns = [
+        {"role": "user", "content": "Go."},
+        {"role": "system", "content": [{"type": "text", "text": "You are in /w."}]},
+    ]
+    read = messages.read_request({"model": "m", "max_tokens": 9, "messages": turns}).messages
+    assert [(message.role, message.text) for message in read] == [("user", "Go."), ("system", "You are in /w.")]
+
+
 @NAMED
 @given(request=requests())
 def test_a_request_survives(name, request):

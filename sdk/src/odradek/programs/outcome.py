@@ -78,7 +78,7 @@ def conclude(program: Program, ending: Ending, seconds: float) -> Outcome:
     if not values and not program.result.optional:
         reason = "it ended well but left no result where its manifest says"
         return replace(told, trouble=Trouble.NO_RESULT, reason=reason)
-    return replace(told, result=text_of(values) if values else None)
+    return replace(told, result=text_of(values).strip() if values else None)
 
 
 def _trouble(program: Program, ending: Ending, seconds: float) -> tuple[Trouble, str] | None:

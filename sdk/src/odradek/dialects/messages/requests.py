@@ -72,8 +72,10 @@ def _read_message(message: JsonObject, at: str) -> list[Message]:
             return [read_assistant(blocks, f"{at}.content")]
         case "user":
             return _read_user(blocks, f"{at}.content")
+        case "system":
+            return [Message(role="system", content=parts_of(blocks, f"{at}.content"))]
         case role:
-            raise DialectError(f"{at}.role", f"{role!r} is neither user nor assistant")
+            raise DialectError(f"{at}.role", f"{role!r} is neither user, assistant nor system")
 
 
 def _read_user(blocks: list[JsonObject], at: str) -> list[Message]:
