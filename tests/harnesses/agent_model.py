@@ -6,7 +6,7 @@ It reads a file, writes another that only who has read the first can write, and 
 import itertools
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,11 @@ SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 """What mini-swe-agent waits for on its shell's output."""
 
 TASK = (
+    "--help is not meant, nor is \"{token}\", $HOME or '\\:\n"
     "The file question.txt in the working folder holds a number. "
     "Write the double of that number to the file answer.txt there, and say when it is done."
 )
+"""It begins like an option, and holds what configuration and shells would read as their own."""
 RESULT = "answer.txt holds the double"
 USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 
@@ -59,7 +61,8 @@ class AgentModel:
         seen = [text for text in map(self._observed, body["messages"]) if text is not None]
         tools = [tool["function"] for tool in body.get("tools") or []]
         if len(seen) == 0:
-            return self._call("read", shell_call(tools, "cat question.txt"))
+            told = any(TASK in text for text in _texts(body["messages"]))
+            return self._call("read" if told else "not the task", shell_call(tools, "cat question.txt"))
         if len(seen) == 1:
             return self._call("write", shell_call(tools, f"echo {_doubled(seen[0])} > answer.txt"))
         return self._end(tools, json.dumps(body["messages"]))
@@ -108,6 +111,12 @@ async def on_loopback(app: web.Application) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
+
+
+def _texts(messages: list[dict[str, Any]]) -> Iterator[str]:
+    for message in messages:
+        content = message.get("content") or ""
+        yield content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
 def _doubled(observation: str) -> str:
