@@ -19,8 +19,12 @@ from odradek_local.supervisor import down, status, up
 from tests.support.log import Log
 
 ROOT = Path(__file__).parent.parent.parent
-MISCHIEF = {"PYTHONPATH": str(ROOT / "tests/chaos/world")}
-"""What lets the services of a stack find the chaos world's environment and harness."""
+MISCHIEF = {
+    "PYTHONPATH": str(ROOT / "tests/chaos/world"),
+    "ODRADEK_PROGRAMS_DIR": str(ROOT / "tests/harnesses/manifests"),
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+}
+"""What lets the services of a stack find the chaos world's environment and harness, and the tests' agent program."""
 SCRIPTS = (
     "instant",
     "mcqa",
@@ -128,6 +132,7 @@ def running_stack(
             kafka_port=0,
             model_port=0,
             services_port=0,
+            front_port=0,
             local_model=local_model,
             models=_upstreams(quick, patient),
         )

@@ -72,7 +72,7 @@ class Progress:
     """What the engine knows of an attempt and its harness may see. The engine writes it.
 
     `bound` is the limit that was reached; `stopped` whether the harness was told so; `said` what the harness added to
-    the conversation since the last request.
+    the conversation since the last request; `played` whether a program had its part in the conversation.
     """
 
     now: datetime
@@ -80,6 +80,7 @@ class Progress:
     done: bool = False
     bound: str | None = None
     stopped: bool = False
+    played: bool = False
     said: list[Message] = field(default_factory=list)
 
 
@@ -154,7 +155,12 @@ class Rollout:
 
         `overrides` are fields of `Sampling` for this call. After a bound was reached there is no reply: the attempt
         ends here, as truncated.
+
+        Raises:
+            HarnessMisuse: a program has played: what it said to the model is not this harness's conversation.
         """
+        if self._progress.played:
+            raise HarnessMisuse("rollout.model: a program has played, and the conversation is the program's")
         sampling = _overridden(self._sampling, overrides) if overrides else None
         reply: Message = await _perform(AskModel(sampling))
         return reply

@@ -284,18 +284,23 @@ def test_what_was_heard_is_there_again_after_a_crash(table):
 
 
 class InTurn(Harness):
-    """Two programs, then a word of the model's."""
+    """Two programs, one after another; then it may ask the model itself."""
 
     name = "in_turn"
+
+    def __init__(self, asks):
+        self.asks = asks
 
     async def run(self, rollout):
         first = await rollout.program("agent", "Begin.")
         await rollout.program("agent", f"Go on after {first}.")
-        await rollout.model()
+        if self.asks:
+            await rollout.model()
 
 
-def test_a_harness_may_let_programs_play_and_ask_the_model_itself(table):
-    play = table(InTurn())
+@pytest.mark.parametrize("asks", [False, True])
+def test_programs_may_play_in_turn_and_then_the_conversation_is_theirs(table, asks):
+    play = table(InTurn(asks))
     play.start()
     play.ready()
     assert program(play).prompt == "Begin."
@@ -304,11 +309,13 @@ def test_a_harness_may_let_programs_play_and_ask_the_model_itself(table):
     assert program(play).prompt == "Go on after one."
     called(play, USER, say="two")
     ended(play)
-    play.reply("three")
+    if asks:
+        assert play.trajectory.failure.kind is FailureKind.HARNESS_ERROR
+        assert "a program has played" in play.trajectory.failure.message
+        return
     play.closed()
-    kinds = [step.kind for step in play.trajectory.steps]
-    assert kinds == ["model", "program", "model", "program", "model"]
-    assert [step.turn for step in play.trajectory.steps if step.kind == "model"] == [1, 2, 3]
+    assert [step.kind for step in play.trajectory.steps] == ["model", "program"] * 2
+    assert [step.turn for step in play.trajectory.steps if step.kind == "model"] == [1, 2]
 
 
 def test_without_a_session_there_is_no_place_to_work_in(table):

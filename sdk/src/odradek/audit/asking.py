@@ -45,10 +45,19 @@ class _Attempt:
             if request.call is not None:
                 yield from self._check_tool_call(request_id, request)
                 continue
+            if request.type == "ProgramRequested":
+                yield from self._check_program(request_id, request)
+                continue
             yield from self._check_model_call(request_id, request)
             replies = self._rollout.results.get(request_id, ())
             self._reply = next((reply for reply in replies if reply.type == "ModelCallCompleted"), None)
             self._said = request.messages + ((self._reply.message,) if self._reply else ())
+
+    def _check_program(self, request_id: str, request: Request) -> Iterator[Violation]:
+        """What a program asks is its own affair, but not which model."""
+        if request.model != self._task.model:
+            places = [request.place, self._task.place]
+            yield violation(Invariant.REQUESTS, f"{request_id} is for another model", places)
 
     def _check_model_call(self, request_id: str, request: Request) -> Iterator[Violation]:
         places = [request.place, self._task.place]

@@ -104,7 +104,13 @@ def _tool_call(rollout: Rollout, record: LogRecord, body: _Json) -> None:
 
 
 def _program(rollout: Rollout, record: LogRecord, body: _Json) -> None:
-    request = Request(record.place, record.type, hash(record.value), session_id=body["session_id"])
+    request = Request(
+        record.place,
+        record.type,
+        hash(record.value),
+        model=body["model"],
+        session_id=body["session_id"],
+    )
     _request(rollout, record, request)
 
 

@@ -258,6 +258,7 @@ _INVARIANT_OF = {
     "ModelCallRequested": Invariant.REQUESTS,
     "SessionRequested": Invariant.REQUESTS,
     "ToolCallRequested": Invariant.REQUESTS,
+    "ProgramRequested": Invariant.REQUESTS,
     "SessionCloseRequested": Invariant.REQUESTS,
     "ModelCallCompleted": Invariant.CALLS,
     "ModelCallFailed": Invariant.CALLS,

@@ -127,6 +127,7 @@ class Attempt:
     def launched(self, program: Running) -> None:
         """A program plays from here on. It has tools of its own, which come to those of the session."""
         self.running = program
+        self.progress.played = True
         self.tools = [*self.tools]
 
     def overheard(self, program: Running, event: ModelCallCompleted, asked: Asked) -> None:
