@@ -44,7 +44,9 @@ def _task(number: int) -> Any:
 
 
 def trajectories(seen: Any) -> list[Trajectory]:
-    return [event.trajectory for event in seen.events["trajectories"] if isinstance(event, TrajectoryFinished)]
+    return [
+        event.trajectory for event in seen.events["trajectories"] if isinstance(event, TrajectoryFinished)
+    ]
 
 
 async def test_a_program_plays_a_task_of_two_steps(stack: RunningStack, tasks: Path) -> None:
@@ -61,9 +63,15 @@ async def test_a_program_plays_a_task_of_two_steps(stack: RunningStack, tasks: P
         roles = ["user", "assistant", "tool", "assistant", "tool", "assistant"]
         assert [message.role for message in trajectory.messages] == roles
         assert trajectory.messages[2].text == question
-        assert [step.context for step in calls if isinstance(step, ModelStep)] == [[0], [0, 1, 2], [0, 1, 2, 3, 4]]
+        assert [step.context for step in calls if isinstance(step, ModelStep)] == [
+            [0],
+            [0, 1, 2],
+            [0, 1, 2, 3, 4],
+        ]
         assert trajectory.usage.prompt_tokens > 0
-        assert trajectory.usage.total_tokens == sum(s.usage.total_tokens for s in calls if isinstance(s, ModelStep))
+        assert trajectory.usage.total_tokens == sum(
+            s.usage.total_tokens for s in calls if isinstance(s, ModelStep)
+        )
 
 
 async def test_a_model_side_that_errs_is_the_rollouts_failure(stack: RunningStack, tasks: Path) -> None:

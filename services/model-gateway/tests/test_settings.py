@@ -7,7 +7,9 @@ import orjson
 import pytest
 
 from odradek_model_gateway.app import create_processor, main
+from odradek_model_gateway.gateway import Gateway
 from odradek_model_gateway.settings import SettingsError, load_settings
+from odradek_model_gateway.upstream import HttpClient
 
 LOCAL = {"base_url": "http://127.0.0.1:8000/v1/", "model": "smollm2"}
 
@@ -86,5 +88,5 @@ def test_without_models_the_service_ends_with_one_line(monkeypatch: pytest.Monke
 def test_the_processor_reads_model_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     set_models(monkeypatch, {"small": LOCAL})
     monkeypatch.setenv("ODRADEK_MAX_IN_FLIGHT", "17")
-    processor = create_processor(load_settings())
+    processor = create_processor(load_settings(), Gateway({}), HttpClient(connections=1))
     assert (processor.inputs, processor.changelog, processor.max_in_flight) == (("model-calls",), None, 17)

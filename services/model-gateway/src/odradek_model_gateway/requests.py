@@ -41,8 +41,9 @@ def write_body(event: ModelCallRequested, settings: ModelSettings, streamed: boo
         raise CallError(
             FailureKind.INVALID_REQUEST, f"model {event.model!r} can't be asked this: {error}"
         ) from error
+    wishes = _wishes(body, settings)
     streaming = settings.asked_as.streamed if streamed else {}
-    return to_json({**body, **_wishes(body, settings), **streaming}, exclude_none=True)
+    return to_json({**body, **wishes, **streaming}, exclude_none=True)
 
 
 def _wishes(body: dict[str, Any], settings: ModelSettings) -> dict[str, Any]:
