@@ -18,6 +18,7 @@ from benchmarks import (
     budget,
     crowd,
     endurance,
+    gateway,
     inflight,
     latency,
     report,
@@ -32,7 +33,7 @@ from benchmarks.harness.measurement import Measurement, Options, add_options, op
 from benchmarks.harness.results import RESULTS
 
 MAIN = tuple(
-    module.MEASUREMENT for module in (throughput, latency, budget, inflight, scoring, audit, startup)
+    module.MEASUREMENT for module in (throughput, latency, budget, inflight, gateway, scoring, audit, startup)
 )
 LONG = tuple(module.MEASUREMENT for module in (endurance, crowd, scaling))
 BY_NAME = {measurement.name: measurement for measurement in (*MAIN, *LONG)}

@@ -45,6 +45,7 @@ def exactly(title: str, series: str, figure: str, unit: str, bound: float) -> Go
     return Goal(title, series, figure, unit, operator.eq, bound)
 
 
+HTTP = "gateway.http"
 ONE, FOUR = "throughput.single_turn", "throughput.multi_step"
 
 GOALS = (
@@ -64,6 +65,24 @@ GOALS = (
     at_most("added to a model call, with tool calls, p99", "latency.multi_step", "added_ms_p99", "ms", 50),
     at_least("1,024 in flight, 1 s model, rollouts per second", "inflight", "rollouts_per_second", "", 900),
     at_most("1,024 in flight, 1 s model, median rollout", "inflight", "rollout_seconds_p50", "s", 1.15),
+    at_least(
+        "gateway over Kafka, requests per second of one core",
+        "gateway.kafka",
+        "requests_per_second_of_one_core",
+        "",
+        1500,
+    ),
+    at_most("gateway over Kafka, added p50 at 500/s", "gateway.kafka", "added_ms_p50_at_500", "ms", 3),
+    at_most("gateway over Kafka, added p99 at 500/s", "gateway.kafka", "added_ms_p99_at_500", "ms", 15),
+    at_least(
+        "gateway over HTTP, requests per second of one core",
+        HTTP,
+        "requests_per_second_of_one_core",
+        "",
+        1000,
+    ),
+    at_most("gateway over HTTP, added p50 at 500/s", HTTP, "added_ms_p50_at_500", "ms", 3),
+    at_most("gateway over HTTP, added p99 at 500/s", HTTP, "added_ms_p99_at_500", "ms", 15),
     at_least("scored per second and core", "scoring", "trajectories_per_second_per_core", "", 5000),
     at_least("audited records per second", "audit", "records_per_second", "", 20000),
     at_most("start of the whole stack, new data", "startup", "start_seconds", "s", 8),

@@ -21,6 +21,7 @@ from odradek_local.process import Process
 from odradek_local.service import SERVICES, Service
 from odradek_local.settings import LocalSettings
 from odradek_local.stack import Part, Stack
+from odradek_runtime.access import Signer
 from odradek_runtime.topics import apply_topics
 
 SCRIPTS = ("instant", "tool_loop")
@@ -44,13 +45,14 @@ class Shape:
     """What a stack is made with.
 
     `speeds`: a scripted model server for each; `settings`: variables of the environment by worker; `max_concurrency`:
-    requests at once to one model.
+    requests at once to one model; `token_ids`: whether models are asked for them.
     """
 
     partitions: int = 4
     speeds: tuple[Speed, ...] = (AT_ONCE,)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     max_concurrency: int = 256
+    token_ids: bool = False
 
 
 class RunningStack:
@@ -78,6 +80,20 @@ class RunningStack:
             },
             logs={name: [part.process.log for part in parts] for name, parts in self._parts.items()},
         )
+
+    @property
+    def gateway_url(self) -> str:
+        """Where programs ask their model, without /v1."""
+        return self._stack.gateway_url
+
+    @property
+    def signer(self) -> Signer:
+        """Makes tokens that the gateway knows."""
+        return Signer.from_file(self._stack.secret)
+
+    def model_url(self, speed: str) -> str:
+        """A scripted model's own API."""
+        return self._models[speed].base_url
 
     async def start(self, kind: str) -> None:
         """Start the workers of a kind again and wait until they are ready."""
@@ -163,7 +179,7 @@ def upstreams(shape: Shape, models: Mapping[str, ScriptedModel]) -> dict[str, Mo
     """The models as the gateway is to know them: each script at each speed."""
     return {
         model_name(script, speed): ModelSettings.at(
-            model.base_url, model=script, max_concurrency=shape.max_concurrency
+            model.base_url, model=script, max_concurrency=shape.max_concurrency, token_ids=shape.token_ids
         )
         for speed, model in models.items()
         for script in SCRIPTS
@@ -185,6 +201,7 @@ def _settings(shape: Shape, folder: Path, models: Mapping[str, ScriptedModel]) -
         local_model=False,
         kafka_port=0,
         services_port=0,
+        front_port=0,
         partitions=shape.partitions,
         models=upstreams(shape, models),
     )

@@ -44,7 +44,7 @@ class Stack:
         self.model = _model_server(settings, ports, logs)
         self.models = _upstreams(settings, self.model)
         keys = sealing_keys(settings.folder / "keys")
-        self._secret = access_secret(settings.folder / "keys")
+        self.secret = access_secret(settings.folder / "keys")
         self._front_port = ports.choose("the model gateway's HTTP front end", settings.front_port)
         first = settings.services_port
         self.services: list[Part] = [
@@ -86,7 +86,7 @@ class Stack:
         if needs.private_key:
             env["ODRADEK_SEALING_PRIVATE_KEY_FILE"] = str(keys.private)
         if needs.access_secret:
-            env["ODRADEK_ACCESS_SECRET_FILE"] = str(self._secret)
+            env["ODRADEK_ACCESS_SECRET_FILE"] = str(self.secret)
             env["ODRADEK_GATEWAY_URL"] = self.gateway_url
         if needs.flights:
             env["ODRADEK_FLIGHTS_FILE"] = str(self.settings.folder / "flights" / needs.name)

@@ -7,6 +7,7 @@ from odradek_model_gateway.front.earlier import EarlierAnswers
 from odradek_model_gateway.front.ended import LONGEST_ACCESS
 from odradek_model_gateway.front.routes import Routes
 from odradek_model_gateway.front.server import Server
+from odradek_model_gateway.front.tokens import Tokens
 from odradek_model_gateway.gateway import Gateway
 from odradek_model_gateway.settings import GatewaySettings
 from odradek_model_gateway.upstream import HttpClient
@@ -46,7 +47,7 @@ class FrontEnd:
         for event in self._before:
             self.control(event)
         follower = LogFollower(bootstrap, names, MODEL_ACCESS.name, intake, calls.ended.take)
-        routes = Routes(self._signer, self._gateway, calls, writer)
+        routes = Routes(Tokens(self._signer), self._gateway, calls, writer)
         server = self._server = Server(
             routes.table(), self._settings.front_host, self._settings.front_port or 0
         )

@@ -10,10 +10,11 @@ from odradek.dialects.core import DialectError
 from odradek_model_gateway.front.calls import Calls, Question
 from odradek_model_gateway.front.dialects import SERVED, Asking, Served
 from odradek_model_gateway.front.live import LiveCall
-from odradek_model_gateway.front.refusals import BAD_TOKEN, MEANINGS, NOT_GRANTED, Refusal
+from odradek_model_gateway.front.refusals import MEANINGS, Refusal
 from odradek_model_gateway.front.server import Handler, dialect_of, json_response
+from odradek_model_gateway.front.tokens import Tokens
 from odradek_model_gateway.gateway import Gateway
-from odradek_runtime.access import Access, Signer, TrainerAccess
+from odradek_runtime.access import Access
 from odradek_runtime.log_writer import LogWriter
 from odradek_schemas.base import JsonObject
 from odradek_schemas.events import PolicyUpdated
@@ -29,8 +30,8 @@ _HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X
 class Routes:
     """The handlers of all paths."""
 
-    def __init__(self, signer: Signer, gateway: Gateway, calls: Calls, writer: LogWriter) -> None:
-        self._signer = signer
+    def __init__(self, tokens: Tokens, gateway: Gateway, calls: Calls, writer: LogWriter) -> None:
+        self._tokens = tokens
         self._gateway = gateway
         self._calls = calls
         self._writer = writer
@@ -51,7 +52,7 @@ class Routes:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """One model call, streamed where the client asks for that."""
-        served, access = dialect_of(request.path), self._attempt(request)
+        served, access = dialect_of(request.path), self._tokens.program(request)
         asked = _object(await request.read())
         self._check_model(access, asked)
         question = _question(request, served, asked)
@@ -64,7 +65,7 @@ class Routes:
 
     async def count_tokens(self, request: web.Request) -> web.Response:
         """How long a prompt is: as the upstream counts where it speaks Messages, else by the length of its text."""
-        access = self._attempt(request)
+        access = self._tokens.program(request)
         body = await request.read()
         asked = _object(body)
         self._check_model(access, asked)
@@ -79,7 +80,7 @@ class Routes:
 
     async def embed(self, request: web.Request) -> web.Response:
         """Embeddings, as the upstream of the model that is asked for makes them; no tokens are sampled, none is logged."""
-        access = self._attempt(request)
+        access = self._tokens.program(request)
         asked = _object(await request.read())
         upstream = self._gateway.find(str(asked.get("model")))
         mine = orjson.dumps({**asked, "model": upstream.settings.model})
@@ -88,19 +89,18 @@ class Routes:
 
     async def list_models(self, request: web.Request) -> web.Response:
         """The one model that the token grants."""
-        model = _model(self._attempt(request).model)
+        model = _model(self._tokens.program(request).model)
         listed: JsonObject = {"object": "list", "data": [model], "has_more": False}
         return json_response({**listed, "first_id": model["id"], "last_id": model["id"]})
 
     async def show_model(self, request: web.Request) -> web.Response:
-        access = self._attempt(request)
+        access = self._tokens.program(request)
         self._check_model(access, {"model": request.match_info["model"]})
         return json_response(_model(access.model))
 
     async def set_policy(self, request: web.Request) -> web.Response:
         """From now on `model` serves version `version`: each call says which one answered it."""
-        if not isinstance(self._signer.read(_token(request)), TrainerAccess):
-            raise Refusal(NOT_GRANTED, "only a trainer's token may set the policy's version")
+        self._tokens.trainer(request)
         asked = _object(await request.read())
         model, version = asked.get("model"), asked.get("version")
         if not isinstance(model, str) or not isinstance(version, str) or not version:
@@ -112,12 +112,6 @@ class Routes:
 
     async def greet(self, request: web.Request) -> web.Response:
         return json_response({"service": "odradek-model-gateway"})
-
-    def _attempt(self, request: web.Request) -> Access:
-        access = self._signer.read(_token(request))
-        if not isinstance(access, Access):
-            raise Refusal(NOT_GRANTED, "this token is a trainer's: it asks no models")
-        return access
 
     def _check_model(self, access: Access, asked: JsonObject) -> None:
         if asked.get("model") != access.model:
@@ -164,15 +158,6 @@ def _question(request: web.Request, served: Served, asked: JsonObject) -> Questi
         mark=request.headers.get("Idempotency-Key"),
         again=request.headers.get("x-stainless-retry-count", "0") != "0",
     )
-
-
-def _token(request: web.Request) -> str:
-    """The key as OpenAI's clients send it, or as Anthropic's do."""
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    token = token.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
-    if not token:
-        raise Refusal(BAD_TOKEN, "send the token as a Bearer token, or as x-api-key")
-    return token
 
 
 def _object(body: bytes) -> JsonObject:
