@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from odradek_cli.commands.run import MOST_CONCURRENCY, MOST_SAMPLES
 from odradek_cli.errors import CliError, Exit, as_cli_error
 from odradek_cli.models import configured_models, parse_model
 from odradek_cli.run_ids import new_run_id
+from odradek_runtime.access import Signer, TrainerAccess, create_secret
 from odradek_schemas.ids import check_run_id
 
 COMMANDS = [
@@ -30,6 +31,7 @@ COMMANDS = [
     ["list"],
     ["validate"],
     ["doctor"],
+    ["token"],
     ["topics", "apply"],
     ["topics", "diff"],
 ]
@@ -326,3 +328,21 @@ def test_what_is_not_foreseen_is_no_clear_line() -> None:
     known = as_cli_error(KafkaConnectionError("gone"))
     assert isinstance(known, CliError)
     assert known.code is Exit.NO_STACK
+
+
+def test_a_token_is_good_for_a_trainer(odradek: Any, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    create_secret(secret)
+    printed = odradek("token", "--secret-file", str(secret), "--hours", "1").stdout.strip()
+    access = Signer.from_file(secret).read(printed)
+    assert isinstance(access, TrainerAccess)
+    assert timedelta(minutes=59) < access.expires - datetime.now(UTC) <= timedelta(hours=1)
+
+
+def test_without_a_secret_it_says_where_one_comes_from(
+    odradek: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ODRADEK_DATA_DIR", str(tmp_path))
+    failed = odradek("token")
+    assert failed.exit_code == Exit.SOMETHING_MISSING
+    assert "odradek up makes one" in failed.stderr

@@ -6,7 +6,19 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from odradek_cli.commands import audit, catalog, doctor, results, run, runs, stack, status, topics, watch
+from odradek_cli.commands import (
+    audit,
+    catalog,
+    doctor,
+    results,
+    run,
+    runs,
+    stack,
+    status,
+    token,
+    topics,
+    watch,
+)
 from odradek_cli.errors import CliError, Exit, as_cli_error
 
 
@@ -54,5 +66,6 @@ runs.register(app)
 results.register(app)
 audit.register(app)
 catalog.register(app)
+token.register(app)
 topics.register(app)
 doctor.register(app)

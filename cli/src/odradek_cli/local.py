@@ -1,5 +1,6 @@
 """The local stack, where `odradek-local` is installed: it is an extra, imported only when it is asked for."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from odradek_cli.errors import CliError, Exit
@@ -8,6 +9,7 @@ if TYPE_CHECKING:
     from odradek_local.settings import LocalSettings
     from odradek_local.state import StackState
 
+SECRET_FILE = "access.secret"
 INSTALL = "pip install 'odradek-cli[local]'"
 
 
@@ -29,6 +31,11 @@ def settings(**given: object) -> "LocalSettings":
         return LocalSettings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:
         raise CliError(f"settings of the local stack: {explain(error)}", Exit.USAGE) from error
+
+
+def access_secret_file() -> Path:
+    """The secret that signs tokens for the local stack's model gateway; there after its first start."""
+    return settings().folder / "keys" / SECRET_FILE
 
 
 def running_stack() -> "StackState | None":

@@ -17,7 +17,7 @@ from odradek_model_gateway.gateway import Gateway
 from odradek_model_gateway.upstream import HttpClient, Upstream
 from odradek_schemas.events import ModelCallCompleted, ModelCallFailed, ModelCallRequested
 from odradek_schemas.failures import FailureKind
-from odradek_schemas.messages import ToolCall, Usage
+from odradek_schemas.messages import Message, ToolCall, Usage
 
 pytestmark = pytest.mark.usefixtures("quick_retries")
 
@@ -164,3 +164,29 @@ async def test_an_answer_of_another_dialect_is_malformed(
     result = await gateway(name, server, origin, client, monkeypatch).call(call())
     assert isinstance(result, ModelCallFailed)
     assert (result.failure.kind, result.tries) == (FailureKind.MALFORMED_REPLY, 2)
+
+
+async def test_sealed_reasoning_of_another_api_is_not_sent(
+    client: HttpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A conversation that was had over Messages goes on over chat completions."""
+    provider = providers()["openrouter"]
+    origin, stop = await serve(provider)
+    own = {"type": "reasoning.encrypted", "data": "c2VhbGVk"}
+    foreign: list[Any] = [
+        {"type": "thinking", "thinking": "Hm.", "signature": "x"},
+        {"type": "reasoning", "encrypted_content": "x"},
+    ]
+    said = Message(role="assistant", content="Hm.", reasoning_details=[*foreign, own])
+    only_foreign = said.model_copy(update={"reasoning_details": foreign})
+    asked = [said, Message(role="user", content="And?"), only_foreign, Message(role="user", content="Well?")]
+    try:
+        result = await gateway("openrouter", provider, origin, client, monkeypatch).call(
+            call().model_copy(update={"messages": asked})
+        )
+    finally:
+        await stop()
+    assert isinstance(result, ModelCallCompleted), result.failure.message
+    first, _, second, _ = provider.seen[0]["messages"]
+    assert first["reasoning_details"] == [own]
+    assert "reasoning_details" not in second

@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from odradek.dialects import chat
 from odradek.dialects.core import ChatRequest, DialectError
 from odradek.models import ModelSettings
 from odradek_model_gateway import json_tools
@@ -15,6 +16,8 @@ from odradek_schemas.failures import FailureKind
 from odradek_schemas.messages import Message
 
 _WITH_REASONING = ("reasoning_content", "reasoning_details")
+_OPENROUTERS = "reasoning."
+"""How the types of reasoning begin that a chat API gives: OpenRouter's."""
 
 
 def write_body(event: ModelCallRequested, settings: ModelSettings, streamed: bool = False) -> bytes:
@@ -29,6 +32,9 @@ def write_body(event: ModelCallRequested, settings: ModelSettings, streamed: boo
         request = _offered_as_json(request, event.model)
     if not settings.send_reasoning:
         kept = [_without_reasoning(message) for message in request.messages]
+        request = request.model_copy(update={"messages": kept})
+    elif settings.asked_as.dialect is chat:
+        kept = [_with_its_own_reasoning(message) for message in request.messages]
         request = request.model_copy(update={"messages": kept})
     if settings.tool_pictures == "user":
         request = request.model_copy(update={"messages": shown_by_user(request.messages)})
@@ -60,6 +66,14 @@ def _without_reasoning(message: Message) -> Message:
     if message.reasoning_content is None and message.reasoning_details is None:
         return message
     return message.model_copy(update=dict.fromkeys(_WITH_REASONING))
+
+
+def _with_its_own_reasoning(message: Message) -> Message:
+    """Without the sealed reasoning of another API: a conversation may have been had over Messages or Responses before."""
+    if message.reasoning_details is None:
+        return message
+    own = [detail for detail in message.reasoning_details if str(detail.get("type")).startswith(_OPENROUTERS)]
+    return message.model_copy(update={"reasoning_details": own or None})
 
 
 def _offered_as_json(request: ChatRequest, model: str) -> ChatRequest:
