@@ -126,6 +126,7 @@ def running_stack(
         settings = LocalSettings(
             data_dir=folder / "data",
             kafka_port=0,
+            valkey_port=0,
             model_port=0,
             services_port=0,
             local_model=local_model,

@@ -22,7 +22,10 @@ class ModelCallRequested(RolloutEvent):
 
 
 class ModelCallCompleted(RolloutEvent):
-    """The reply to call `call_id`. Once this is committed, the call is never made again."""
+    """The reply to call `call_id`. Once this is committed, the call is never made again.
+
+    `cost`: US dollars, None where the gateway knows no price of the model.
+    """
 
     type: Literal["ModelCallCompleted"] = "ModelCallCompleted"
     call_id: str
@@ -33,6 +36,7 @@ class ModelCallCompleted(RolloutEvent):
     latency_ms: float
     tries: int = 1
     tokens: TokenRecord | None = None
+    cost: float | None = None
 
 
 class ModelCallFailed(RolloutEvent):

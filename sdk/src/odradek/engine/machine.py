@@ -93,7 +93,7 @@ class RolloutMachine:
     def _replied(self, event: e.ModelCallCompleted, out: Decision) -> bool:
         if not self._take(event.call_id, WaitKind.MODEL):
             return False
-        self._paid().add(event.usage)
+        self._paid().add(event)
         self._attempt.replied(event)
         self._follow(self._attempt.resume(event.message), out)
         return True

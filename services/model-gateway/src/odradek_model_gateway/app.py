@@ -5,18 +5,24 @@ import sys
 
 from odradek_model_gateway.gateway import Gateway
 from odradek_model_gateway.handler import ModelCalls
+from odradek_model_gateway.limits import Limits, LocalLimits
 from odradek_model_gateway.settings import GatewaySettings, SettingsError, load_settings
 from odradek_model_gateway.upstream import HttpClient, Upstream
 from odradek_runtime.handlers import ConcurrentProcessor
+from odradek_runtime.logs import configure_logs, get_logger
 from odradek_runtime.service import run_service
 from odradek_schemas.topics import GATEWAY, MODEL_CALLS
+
+log = get_logger(__name__)
 
 
 def create_processor(settings: GatewaySettings) -> ConcurrentProcessor:
     """One gateway and one HTTP client for all partitions of this process."""
     client = HttpClient(connections=sum(model.most_at_once for model in settings.models.values()))
+    limits = open_limits(settings)
     upstreams = {
-        name: Upstream(model, client, model.key(os.environ)) for name, model in settings.models.items()
+        name: Upstream(model, client, model.key(os.environ), name, limits)
+        for name, model in settings.models.items()
     }
     gateway = Gateway(upstreams)
     return ConcurrentProcessor(
@@ -27,10 +33,21 @@ def create_processor(settings: GatewaySettings) -> ConcurrentProcessor:
     )
 
 
+def open_limits(settings: GatewaySettings) -> Limits:
+    """Shared by all gateways where they are told of a Redis."""
+    if settings.redis_url is None:
+        log.warning("limits are this process's own", reason="ODRADEK_REDIS_URL is not set")
+        return LocalLimits()
+    from odradek_model_gateway.shared import SharedLimits  # here: its client takes long to import
+
+    return SharedLimits(str(settings.redis_url), f"{settings.topic_prefix}limits:", LocalLimits())
+
+
 def main() -> None:
     """Run the service until it is told to stop."""
     try:
         settings = load_settings()
     except SettingsError as error:
         sys.exit(f"odradek-model-gateway: {error}")
+    configure_logs(GATEWAY, settings.log_level, settings.log_format)
     run_service(create_processor(settings), settings)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from odradek.dialects.core import Reply
+from odradek.models import Price, cost
 from odradek_model_gateway import json_tools
 from odradek_model_gateway.failures import CallError
 from odradek_model_gateway.requests import write_body
@@ -64,14 +65,14 @@ class Gateway:
         self, event: ModelCallRequested, upstream: Upstream, body: bytes, attempt: int, deadline: float
     ) -> ModelCallCompleted:
         loop = asyncio.get_running_loop()
-        until = min(deadline, loop.time() + upstream.settings.timeout_seconds)
         policy, started = self.policies.get(event.model), loop.time()
         try:
-            async with asyncio.timeout_at(until):
-                reply = await upstream.post(body, event.rollout_id, event.id, attempt)
+            async with asyncio.timeout_at(deadline) as whole:
+                reply = await upstream.post(body, event, attempt)
             reach("call.answered")
         except TimeoutError as error:
-            raise _timed_out(until < deadline, loop.time() - started) from error
+            took = loop.time() - started if whole.expired() else upstream.settings.timeout_seconds
+            raise _timed_out(not whole.expired(), took) from error
         reply = _with_policy(reply, policy)
         if upstream.settings.tool_calls == "json_schema":
             offer = json_tools.Offer.of(event.tools, event.sampling.tool_choice)
@@ -79,7 +80,7 @@ class Gateway:
                 reply.message, reply.finish_reason, event.id, offer
             )
             reply = replace(reply, message=message, finish_reason=finish_reason)
-        return _completed(event, reply, 1000 * (loop.time() - started), attempt)
+        return _completed(event, reply, 1000 * (loop.time() - started), attempt, upstream.settings.price)
 
     def _find(self, model: str) -> Upstream:
         upstream = self._upstreams.get(model)
@@ -104,7 +105,9 @@ def failed(event: ModelCallRequested, failure: Failure, tries: int) -> ModelCall
     )
 
 
-def _completed(event: ModelCallRequested, reply: Reply, latency_ms: float, tries: int) -> ModelCallCompleted:
+def _completed(
+    event: ModelCallRequested, reply: Reply, latency_ms: float, tries: int, price: Price | None
+) -> ModelCallCompleted:
     return ModelCallCompleted(
         id=f"{event.id}/completed",
         run_id=event.run_id,
@@ -117,6 +120,7 @@ def _completed(event: ModelCallRequested, reply: Reply, latency_ms: float, tries
         latency_ms=latency_ms,
         tries=tries,
         tokens=reply.tokens,
+        cost=cost(reply.usage, price) if price else None,
     )
 
 

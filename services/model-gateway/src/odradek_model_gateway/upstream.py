@@ -12,8 +12,10 @@ from yarl import URL
 from odradek.dialects.core import Reply
 from odradek.models import ModelSettings
 from odradek_model_gateway.failures import CallError, from_exception, from_status
+from odradek_model_gateway.limits import Limits, LocalLimits
 from odradek_model_gateway.replicas import Replicas
 from odradek_model_gateway.replies import read_reply
+from odradek_schemas.events import ModelCallRequested
 from odradek_schemas.failures import FailureKind
 
 # Below the 5 s after which uvicorn, and so vLLM, closes an idle connection: a request must not meet that.
@@ -79,31 +81,45 @@ class HttpClient:
 
 
 class Upstream:
-    """One model's upstream, asked with the API `key`. Deadlines are the caller's: cancelling a `post` closes its connection."""
+    """One model's upstream, asked with the API `key`. Cancelling a `post` closes its connection.
 
-    def __init__(self, settings: ModelSettings, client: HttpClient, key: str | None = None) -> None:
+    `name` is what the model is called here, and its limits by; without `limits` it has its own.
+    """
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        client: HttpClient,
+        key: str | None = None,
+        name: str | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self.settings = settings
         self._client = client
-        self._replicas = Replicas(settings)
+        self._replicas = Replicas(settings, name or settings.model, limits or LocalLimits())
         self._headers = {**_HEADERS, **settings.asked_as.headers}
         if key is not None:
             self._headers |= settings.asked_as.authorization(key)
 
-    async def post(self, body: bytes, rollout_id: str, call_id: str, attempt: int) -> Reply:
+    async def post(self, body: bytes, event: ModelCallRequested, attempt: int) -> Reply:
         """Make try number `attempt` (from 1) of a call: at the rollout's own replica, then at the next ones.
 
         Raises:
-            CallError: no connection, closed, a response that does not end, a refusal, or a reply that can't be read.
+            CallError: no turn, no connection, closed, a response that does not end, a refusal, or a reply that can't be
+                read.
+            TimeoutError: no answer within the time of a try.
         """
-        headers = {**self._headers, REQUEST_ID: _header(call_id)}
-        async with self._replicas.one_for(rollout_id, attempt) as url:
+        headers = {**self._headers, REQUEST_ID: _header(event.id)}
+        async with self._replicas.one_for(event, attempt) as visit:
             try:
-                response = await self._exchange(url, body, headers)
+                response = await self._exchange(visit.url, body, headers)
             except (ClientError, OSError) as error:
                 raise from_exception(error) from error
             if response.status != 200:
                 raise from_status(response.status, response.retry_after, response.body, time.time())
-            return read_reply(response.body, call_id, self.settings.asked_as.dialect)
+            reply = read_reply(response.body, event.id, self.settings.asked_as.dialect)
+            visit.usage = reply.usage
+            return reply
 
     async def _exchange(self, url: URL, body: bytes, headers: dict[str, str]) -> Response:
         most = self.settings.max_response_bytes
