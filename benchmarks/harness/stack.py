@@ -60,7 +60,9 @@ class RunningStack:
         self.folder = folder
         self._stack = stack
         self._models = models
-        self._parts: dict[str, list[Part]] = {part.name: [part] for part in (*stack.foundation, *stack.services)}
+        self._parts: dict[str, list[Part]] = {
+            part.name: [part] for part in (*stack.foundation, *stack.services)
+        }
 
     @property
     def deployment(self) -> Deployment:

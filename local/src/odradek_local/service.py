@@ -9,7 +9,12 @@ from pathlib import Path
 from odradek_local.health import answers_http, until_healthy
 from odradek_local.process import Process, ProcessError
 
-SECRETS = ("ODRADEK_SEALING_PUBLIC_KEY_FILE", "ODRADEK_SEALING_PRIVATE_KEY_FILE", "ODRADEK_MODELS")
+SECRETS = (
+    "ODRADEK_SEALING_PUBLIC_KEY_FILE",
+    "ODRADEK_SEALING_PRIVATE_KEY_FILE",
+    "ODRADEK_MODELS",
+    "ODRADEK_REDIS_URL",
+)
 
 
 @dataclass(frozen=True)

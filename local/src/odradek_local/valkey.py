@@ -30,7 +30,10 @@ class ValkeyServer:
             "maxmemory": MEMORY,
             "maxmemory-policy": "volatile-ttl",
         }
-        command = [str(program()), *(word for name, value in options.items() for word in (f"--{name}", value))]
+        command = [
+            str(program()),
+            *(word for name, value in options.items() for word in (f"--{name}", value)),
+        ]
         self.process = Process("Valkey", command, log=log)
 
     @property
@@ -54,7 +57,9 @@ class ValkeyServer:
 
 def program() -> Path:
     """Where the wheel has the server for this machine."""
-    package = importlib.util.find_spec(PACKAGE)  # found, not imported: it would import a client that is not needed
+    package = importlib.util.find_spec(
+        PACKAGE
+    )  # found, not imported: it would import a client that is not needed
     [folder, *_] = (package and package.submodule_search_locations) or [PACKAGE]
     machine = f"{platform.system().lower()}-{platform.machine()}"
     return Path(folder) / "_binaries" / machine / "valkey-server"

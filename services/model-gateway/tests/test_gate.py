@@ -73,7 +73,7 @@ async def test_who_waits_longer_than_its_call_is_waited_for_is_told_why() -> Non
     narrow = gate(1)
     until = asyncio.get_running_loop().time() + 60
     async with narrow.turn("first", Ask("m http://a", 1), until):
-        with pytest.raises(CallError, match="no turn at m .*: 1 calls are under way") as told:
+        with pytest.raises(CallError, match=r"no turn at m .*: 1 calls are under way") as told:
             await Visitors(narrow).come("second", seconds=0.1)
     assert told.value.failure.kind is FailureKind.RATE_LIMITED
     assert (narrow.under_way, narrow.full) == (0, False)

@@ -59,7 +59,9 @@ class ModelSettings(BaseModel):
     )
     api_key_env: str | None = Field(default=None, description="The environment variable with the API key.")
     max_concurrency: int = Field(
-        default=256, ge=1, description="Most requests at once to a replica, from all gateways that share limits."
+        default=256,
+        ge=1,
+        description="Most requests at once to a replica, from all gateways that share limits.",
     )
     requests_per_minute: int | None = Field(default=None, ge=1, description="Most requests in any minute.")
     tokens_per_minute: int | None = Field(

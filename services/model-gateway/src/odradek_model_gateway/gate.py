@@ -32,7 +32,7 @@ class Gate:
         self._asking = 0
         self._breadth = width.most
         self._refusal: Refusal | None = None
-        self._closed: asyncio.TimerHandle | None = None
+        self._closed: asyncio.TimerHandle | None = None  # until the time that the refusal told
 
     @property
     def full(self) -> bool:
@@ -50,7 +50,7 @@ class Gate:
             async with asyncio.timeout_at(until - LAST_WORD_SECONDS):
                 await self._begin(run, ask, until)
         except TimeoutError as error:
-            raise self._too_late(ask) from error
+            raise self._too_late(ask, self._refusal) from error
         try:
             yield
         finally:
@@ -62,7 +62,7 @@ class Gate:
         await self._enter(run, ticket)
         while refusal := await self._refused(ask):
             if not refusal.crowded and loop.time() + refusal.seconds >= until:
-                raise self._too_late(ask)
+                raise self._too_late(ask, refusal)
             await self._enter(run, ticket, again=True)
 
     async def _enter(self, run: str, ticket: int, again: bool = False) -> None:
@@ -91,37 +91,41 @@ class Gate:
             self._leave()
             raise
         self._asking -= 1
-        self._refusal = refusal
         if refusal is None:
             self._widen()
         else:
             self.under_way -= 1
-            self._close(refusal.seconds)
+            self._close(refusal)
         return refusal
 
     def _leave(self) -> None:
         self.under_way -= 1
         if self._closed and self._refusal and self._refusal.crowded:
-            self._closed.cancel()
-            self._closed = None
-        self._admit()
+            self._reopen()
+        else:
+            self._admit()
 
     def _widen(self) -> None:
         if self._closed is None:
+            self._refusal = None
             self._breadth = min(self.width.most, 2 * self._breadth)
         self._admit()
 
-    def _close(self, seconds: float) -> None:
-        """Nobody asks for so long: of several refusals the shortest counts."""
+    def _close(self, refusal: Refusal) -> None:
+        """Nobody asks until then: of several refusals the shortest counts."""
         self._breadth = 1
         loop = asyncio.get_running_loop()
-        if self._closed is None or self._closed.when() > loop.time() + seconds:
-            if self._closed:
-                self._closed.cancel()
-            self._closed = loop.call_later(seconds, self._reopen)
+        if self._closed and self._closed.when() <= loop.time() + refusal.seconds:
+            return
+        if self._closed:
+            self._closed.cancel()
+        self._refusal = refusal
+        self._closed = loop.call_later(refusal.seconds, self._reopen)
 
     def _reopen(self) -> None:
-        self._closed = None
+        if self._closed:
+            self._closed.cancel()
+            self._closed = None
         self._admit()
 
     @property
@@ -140,8 +144,9 @@ class Gate:
                 self._take()
                 turn.set_result(None)
 
-    def _too_late(self, ask: Ask) -> CallError:
-        refusal = self._refusal
-        reason = refusal.reason if refusal else f"{self.under_way} calls are under way, and it bears no more now"
+    def _too_late(self, ask: Ask, refusal: Refusal | None) -> CallError:
+        reason = (
+            refusal.reason if refusal else f"{self.under_way} calls are under way, and it bears no more now"
+        )
         message = f"no turn at {ask.place} before the call's deadline: {reason}"
         return CallError(FailureKind.RATE_LIMITED, message, refusal.seconds if refusal else None)

@@ -62,7 +62,7 @@ class SharedLimits:
     """Keys begin with `namespace`. While the server is lost `local` decides."""
 
     def __init__(self, url: str, namespace: str, local: LocalLimits) -> None:
-        self._redis = Redis.from_url(url, single_connection_client=True, retry=Retry(NoBackoff(), 0))
+        self._redis = Redis.from_url(url, single_connection_client=True, retry=Retry(NoBackoff(), 1))
         self._script = self._redis.register_script(SCRIPT)
         self._namespace = namespace
         self._local = local
