@@ -21,6 +21,10 @@ async def said(server: ValkeyServer, *commands: str) -> list[str]:
     return answers
 
 
+def files(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.is_file()]
+
+
 async def test_it_answers_and_comes_back_empty(tmp_path: Path) -> None:
     server = ValkeyServer(tmp_path / "logs" / "valkey.log", port=0)
     server.start()
@@ -34,7 +38,7 @@ async def test_it_answers_and_comes_back_empty(tmp_path: Path) -> None:
     finally:
         server.stop()
     assert not server.process.running
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["valkey.log"]
+    assert files(tmp_path) == ["valkey.log"]
 
 
 def test_where_it_is_not_installed_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

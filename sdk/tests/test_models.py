@@ -112,7 +112,9 @@ def test_models_that_share_a_limit_say_the_same_of_it(tmp_path: Path) -> None:
     path = written(tmp_path, unlike)
     with pytest.raises(ConfigError) as caught:
         read_config(path)
-    told = f"{path}: models.large.requests_per_minute is 50, but 500 at 'small', which shares the limit 'openai'"
+    told = (
+        f"{path}: models.large.requests_per_minute is 50, but 500 at 'small', which shares the limit 'openai'"
+    )
     assert str(caught.value).startswith(told)
 
 

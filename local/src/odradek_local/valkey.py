@@ -28,7 +28,6 @@ class ValkeyServer:
             "save": "",
             "appendonly": "no",
             "maxmemory": MEMORY,
-            "maxmemory-policy": "volatile-ttl",
         }
         command = [
             str(program()),

@@ -36,8 +36,8 @@ class Gate:
 
     @property
     def full(self) -> bool:
-        """Whether a call that came now would wait."""
-        return bool(self._queue) or not self._open
+        """Whether it has no place now. That a rate is used up is no reason to go elsewhere: it is used up there too."""
+        return self.under_way >= self.width.calls or self._crowded
 
     @asynccontextmanager
     async def turn(self, run: str, ask: Ask, until: float) -> AsyncIterator[None]:
@@ -67,7 +67,7 @@ class Gate:
 
     async def _enter(self, run: str, ticket: int, again: bool = False) -> None:
         """Wait for room, and for those whose turn is before."""
-        if not self.full:
+        if not self._queue and self._open:
             return self._take()
         turn = asyncio.get_running_loop().create_future()
         (self._queue.put_back if again else self._queue.put)(run, ticket, turn)
@@ -100,7 +100,7 @@ class Gate:
 
     def _leave(self) -> None:
         self.under_way -= 1
-        if self._closed and self._refusal and self._refusal.crowded:
+        if self._crowded:
             self._reopen()
         else:
             self._admit()
@@ -127,6 +127,11 @@ class Gate:
             self._closed.cancel()
             self._closed = None
         self._admit()
+
+    @property
+    def _crowded(self) -> bool:
+        """Whether it is closed because other gateways' calls have all places."""
+        return self._closed is not None and self._refusal is not None and self._refusal.crowded
 
     @property
     def _open(self) -> bool:

@@ -34,7 +34,9 @@ class Quota:
         return Ask(f"{self._name} {url}", most, tuple(charges))
 
     def used(self, ask: Ask, usage: Usage) -> None:
-        """The call was answered, with these tokens."""
+        """The call was answered, with these tokens; the guess stands where the upstream does not tell them."""
+        if not usage.total_tokens:
+            return
         ask.tokens = usage.total_tokens
         self._reply_tokens += WEIGHT * (usage.completion_tokens - self._reply_tokens)
 

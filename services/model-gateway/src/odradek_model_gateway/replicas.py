@@ -50,7 +50,7 @@ class Visit:
     """A call at a replica. Whoever makes it says what it used."""
 
     url: URL
-    usage: Usage | None = None
+    usage: Usage = field(default_factory=Usage)
 
 
 class Replicas:
@@ -88,9 +88,8 @@ class Replicas:
                 self._given_up(place, time.monotonic() - began)
                 raise
             place.breaker.succeeded()
-            usage = visit.usage or Usage()
-            self._quota.used(ask, usage)
-            place.gate.width.succeeded(began, time.monotonic(), usage.completion_tokens)
+            place.gate.width.succeeded(began, time.monotonic(), visit.usage.completion_tokens)
+            self._quota.used(ask, visit.usage)
 
     def _given_up(self, place: Place, seconds: float) -> None:
         """A call was given up: for its run's sake, for its own deadline's, or because a try's whole time has passed."""

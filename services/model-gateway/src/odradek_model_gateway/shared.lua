@@ -33,29 +33,31 @@ end
 -- A gateway that is refused a place says that it wants one; that lapses when it does not come again.
 local WANTS_FOR = 500000
 
+local function wants(replica)
+  local since, told = {}, redis.call('HGETALL', replica .. '?')
+  for i = 1, #told, 2 do
+    local first, last = string.match(told[i + 1], '^(%d+) (%d+)$')
+    if now - tonumber(last) < WANTS_FOR then
+      since[told[i]] = tonumber(first)
+    end
+  end
+  return since
+end
+
 local function want(replica)
-  local wants = replica .. '?'
-  local since = string.match(redis.call('HGET', wants, gateway) or '', '^%d+') or string.format('%.0f', now)
-  redis.call('HSET', wants, gateway, since .. ' ' .. string.format('%.0f', now))
-  redis.call('PEXPIRE', wants, lease)
+  local since = wants(replica)[gateway] or now
+  redis.call('HSET', replica .. '?', gateway, string.format('%.0f %.0f', since, now))
+  redis.call('PEXPIRE', replica .. '?', lease)
 end
 
 -- Whether another who wants a place has fewer, or as many and has waited for longer: else who has all keeps all.
 local function yields(replica, count)
-  local wants = redis.call('HGETALL', replica .. '?')
-  local mine = string.format('%.0f', now)
-  for i = 1, #wants, 2 do
-    if wants[i] == gateway then
-      mine = string.match(wants[i + 1], '^%d+')
-    end
-  end
-  for i = 1, #wants, 2 do
-    local since, last = string.match(wants[i + 1], '^(%d+) (%d+)$')
-    if wants[i] ~= gateway and now - tonumber(last) < WANTS_FOR then
-      local theirs = tonumber(redis.call('HGET', replica, wants[i]) or 0) + 1
-      if theirs < count or (theirs == count and tonumber(since) < tonumber(mine)) then
-        return true
-      end
+  local all = wants(replica)
+  local mine = all[gateway] or now
+  for other, since in pairs(all) do
+    local theirs = tonumber(redis.call('HGET', replica, other) or 0) + 1
+    if other ~= gateway and (theirs < count or (theirs == count and since < mine)) then
+      return true
     end
   end
   return false
