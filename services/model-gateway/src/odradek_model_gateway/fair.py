@@ -1,55 +1,67 @@
 """Who waits, and whose turn it is: runs one after another, the calls of each in the order in which they came (pure).
 
-Source: J. Nagle, "On Packet Switches with Infinite Storage" (RFC 970), section 4: a queue for each source, served round
-robin, so that whoever asks for much delays himself.
+Source: P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queuing": each run counts its turns, and who has had the fewest is
+next; who comes anew begins where the others are.
 """
 
-from collections import OrderedDict
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 
+@dataclass(slots=True)
+class _Line(Generic[T]):
+    """What waits of one run, and how many turns it has had."""
+
+    turns: int
+    waiting: list[tuple[int, T]] = field(default_factory=list)
+
+
 class FairQueue(Generic[T]):
     """Items that wait, by run. A `ticket` is an item's place in its run's own order; no two are equal."""
 
     def __init__(self) -> None:
-        self._runs: OrderedDict[str, list[tuple[int, T]]] = OrderedDict()
+        self._lines: dict[str, _Line[T]] = {}
+        self._turn = 0
 
     def __bool__(self) -> bool:
-        return bool(self._runs)
+        return any(line.waiting for line in self._lines.values())
 
-    def __len__(self) -> int:
-        return sum(map(len, self._runs.values()))
+    def put(self, run: str, ticket: int, item: T, turn: int | None = None) -> None:
+        """It waits. `turn`: the one that it had, in vain: its run has not had it, then."""
+        line = self._lines.setdefault(run, _Line(self._turn))
+        if turn is not None:
+            line.turns, self._turn = min(line.turns, turn), min(self._turn, turn)
+        elif not line.waiting:
+            line.turns = max(line.turns, self._turn)
+        heappush(line.waiting, (ticket, item))
 
-    def put(self, run: str, ticket: int, item: T) -> None:
-        heappush(self._runs.setdefault(run, []), (ticket, item))
-
-    def put_back(self, run: str, ticket: int, item: T) -> None:
-        """It had its turn in vain: it is next again."""
-        self.put(run, ticket, item)
-        self._runs.move_to_end(run, last=False)
-
-    def take(self) -> T:
-        """The next; its run is then the last to have a turn again."""
-        run, waiting = next(iter(self._runs.items()))
-        _ticket, item = heappop(waiting)
-        if waiting:
-            self._runs.move_to_end(run)
-        else:
-            del self._runs[run]
-        return item
+    def take(self) -> tuple[int, T]:
+        """The next, with the turn that it has."""
+        line = min((line for line in self._lines.values() if line.waiting), key=lambda line: line.turns)
+        turn = self._turn = line.turns
+        line.turns += 1
+        _ticket, item = heappop(line.waiting)
+        self._tidy()
+        return turn, item
 
     def remove(self, run: str, ticket: int) -> bool:
         """Whether it still waited."""
-        waiting = self._runs.get(run, [])
-        kept = [entry for entry in waiting if entry[0] != ticket]
-        if len(kept) == len(waiting):
+        line = self._lines.get(run)
+        kept = [entry for entry in line.waiting if entry[0] != ticket] if line else []
+        if line is None or len(kept) == len(line.waiting):
             return False
         heapify(kept)
-        if kept:
-            self._runs[run] = kept
-        else:
-            del self._runs[run]
+        line.waiting = kept
+        self._tidy()
         return True
+
+    def _tidy(self) -> None:
+        """Runs that wait for nothing are remembered while they are ahead of others that wait."""
+        if not self:
+            self._turn = max((line.turns for line in self._lines.values()), default=self._turn)
+        gone = [run for run, line in self._lines.items() if not line.waiting and line.turns <= self._turn]
+        for run in gone:
+            del self._lines[run]

@@ -28,7 +28,7 @@ class Gate:
         self.width = width
         self.under_way = 0
         self._limits = limits
-        self._queue: FairQueue[asyncio.Future[None]] = FairQueue()
+        self._queue: FairQueue[asyncio.Future[int]] = FairQueue()
         self._asking = 0
         self._breadth = width.most
         self._refusal: Refusal | None = None
@@ -59,21 +59,19 @@ class Gate:
 
     async def _begin(self, run: str, ask: Ask, until: float) -> None:
         ticket, loop = next(_tickets), asyncio.get_running_loop()
-        await self._enter(run, ticket)
+        turn = await self._enter(run, ticket)
         while refusal := await self._refused(ask):
             if not refusal.crowded and loop.time() + refusal.seconds >= until:
                 raise self._too_late(ask, refusal)
-            await self._enter(run, ticket, again=True)
+            turn = await self._enter(run, ticket, turn)
 
-    async def _enter(self, run: str, ticket: int, again: bool = False) -> None:
-        """Wait for room, and for those whose turn is before."""
-        if not self._queue and self._open:
-            return self._take()
-        turn = asyncio.get_running_loop().create_future()
-        (self._queue.put_back if again else self._queue.put)(run, ticket, turn)
+    async def _enter(self, run: str, ticket: int, in_vain: int | None = None) -> int:
+        """Wait for room, and for those whose turn is before; `in_vain`: the turn that it had already. Its turn."""
+        turn: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._queue.put(run, ticket, turn, in_vain)
         self._admit()
         try:
-            await turn
+            return await turn
         except asyncio.CancelledError:
             if turn.cancelled():
                 self._queue.remove(run, ticket)
@@ -138,20 +136,18 @@ class Gate:
         room = self.under_way < self.width.calls and self._asking < self._breadth
         return room and self._closed is None
 
-    def _take(self) -> None:
-        self.under_way += 1
-        self._asking += 1
-
     def _admit(self) -> None:
         while self._queue and self._open:
-            turn = self._queue.take()
+            number, turn = self._queue.take()
             if not turn.cancelled():
-                self._take()
-                turn.set_result(None)
+                self.under_way += 1
+                self._asking += 1
+                turn.set_result(number)
 
     def _too_late(self, ask: Ask, refusal: Refusal | None) -> CallError:
         reason = (
             refusal.reason if refusal else f"{self.under_way} calls are under way, and it bears no more now"
         )
         message = f"no turn at {ask.place} before the call's deadline: {reason}"
-        return CallError(FailureKind.RATE_LIMITED, message, refusal.seconds if refusal else None)
+        after = max(refusal.seconds if refusal else 0.0, 2 * LAST_WORD_SECONDS)
+        return CallError(FailureKind.RATE_LIMITED, message, retry_after=after)

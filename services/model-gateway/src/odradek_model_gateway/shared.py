@@ -41,6 +41,7 @@ log = get_logger(__name__)
 
 
 Charges = Sequence[tuple[Charge, int]]
+Answer = asyncio.Future[list[int] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Step:
     count: int
     most: int = 0
     charges: Charges = ()
-    answer: "asyncio.Future[list[int] | None] | None" = None
+    answer: Answer | None = None
 
     def settle(self, answer: list[int] | None) -> None:
         if self.answer is not None and not self.answer.done():
@@ -62,7 +63,7 @@ class SharedLimits:
     """Keys begin with `namespace`. While the server is lost `local` decides."""
 
     def __init__(self, url: str, namespace: str, local: LocalLimits) -> None:
-        self._redis = Redis.from_url(url, single_connection_client=True, retry=Retry(NoBackoff(), 1))
+        self._redis = Redis.from_url(url, retry=Retry(NoBackoff(), 1))
         self._script = self._redis.register_script(SCRIPT)
         self._namespace = namespace
         self._local = local
@@ -99,7 +100,7 @@ class SharedLimits:
 
     async def _answered(self, ask: Ask) -> list[int] | None:
         """What the server says; None: it is lost."""
-        answer = asyncio.get_running_loop().create_future()
+        answer: Answer = asyncio.get_running_loop().create_future()
         charges = [(charge, charge.units) for charge in ask.charges]
         self._step(Step(ask.place, self._under_way[ask.place], ask.most, charges, answer))
         return await answer
