@@ -155,7 +155,8 @@ class SharedLimits:
         self._steps.clear()
         if not self._lost:
             self._lost = True
-            log.warning("limits are not shared any more", reason=f"{type(error).__name__}: {error}")
+            reason = str(error) or f"no answer within {ANSWER_SECONDS} s"
+            log.warning("limits are not shared any more", reason=reason)
         for step in steps:
             step.settle(None)
 
