@@ -1,8 +1,8 @@
 """The way into a replica: in turn over runs, never more than it bears, and nobody forgotten."""
 
 import asyncio
+import time
 from collections.abc import Callable
-from contextlib import suppress
 
 import pytest
 
@@ -109,33 +109,43 @@ async def test_a_rate_that_is_used_up_by_a_big_run_is_shared_in_turn() -> None:
     assert visitors.gate.under_way == 0
 
 
-class Asked:
-    """Limits that refuse the first so many questions, and count how many are under way."""
+class Rationed:
+    """Limits that let one call in each hundredth of a second, and count how often they are asked."""
 
-    def __init__(self, refusals: int, crowded: bool = False) -> None:
-        self.left, self.crowded = refusals, crowded
-        self.asked = self.most = self._asking = 0
+    def __init__(self) -> None:
+        self.asked = self._given = 0
+        self._began = time.monotonic()
 
     async def begin(self, ask: Ask) -> Refusal | None:
         self.asked += 1
-        self._asking += 1
-        self.most = max(self.most, self._asking)
-        with suppress(asyncio.CancelledError):
-            await asyncio.sleep(0.001)
-        self._asking -= 1
-        self.left -= 1
-        return Refusal("not yet", 0.01, self.crowded) if self.left >= 0 else None
+        await asyncio.sleep(0)
+        gone = (time.monotonic() - self._began) / 0.01
+        if self._given <= gone:
+            self._given += 1
+            return None
+        return Refusal("not yet", 0.01 * (self._given - gone))
 
     def end(self, ask: Ask) -> None:
         pass
 
 
 async def test_what_has_no_chance_is_not_asked_for() -> None:
-    limits = Asked(refusals=20)
-    visitors = Visitors(Gate(Width(8), limits))
-    await asyncio.gather(*(visitors.come("run") for _ in range(30)))
-    assert limits.asked == 50, "once for each refusal, once for each call"
-    assert visitors.most <= 8
+    limits = Rationed()
+    visitors = Visitors(Gate(Width(40), limits))
+    await asyncio.gather(*(visitors.come("run") for _ in range(40)))
+    assert limits.asked <= 5 * 40, "not each that waits, each time that one is let in"
+
+
+async def test_who_was_cancelled_has_used_up_no_turn_of_its_run() -> None:
+    visitors = Visitors(gate(1))
+    first = visitors.come("first")
+    tasks = [visitors.come("A") for _ in range(5)]
+    await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, *(visitors.come(run) for run in "BBBA"), return_exceptions=True)
+    await first
+    assert visitors.order.index("A") <= 2
 
 
 async def test_a_place_that_a_call_leaves_is_asked_for_at_once() -> None:
