@@ -103,7 +103,12 @@ async def _use(moment: str, pids: Pids, sizes: Sizes, series: Series) -> dict[st
 
 def _settings(folder: Path, models: dict[str, ScriptedModel]) -> LocalSettings:
     return LocalSettings(
-        data_dir=folder, local_model=False, kafka_port=0, services_port=0, models=upstreams(models)
+        data_dir=folder,
+        local_model=False,
+        kafka_port=0,
+        valkey_port=0,
+        services_port=0,
+        models=upstreams(models),
     )
 
 

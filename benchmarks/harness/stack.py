@@ -62,7 +62,9 @@ class RunningStack:
         self.folder = folder
         self._stack = stack
         self._models = models
-        self._parts: dict[str, list[Part]] = {part.name: [part] for part in (stack.broker, *stack.services)}
+        self._parts: dict[str, list[Part]] = {
+            part.name: [part] for part in (*stack.foundation, *stack.services)
+        }
 
     @property
     def deployment(self) -> Deployment:
@@ -118,9 +120,9 @@ class RunningStack:
         await asyncio.gather(*(part.healthy(HEALTHY_SECONDS) for part in parts))
 
     async def close(self) -> None:
-        """End everything: workers, broker, models."""
+        """End everything: workers, what they stand on, models."""
         await self.stop(*_NEEDS)
-        await asyncio.to_thread(self._stack.broker.stop)
+        await self.stop(*(part.name for part in self._stack.foundation))
 
 
 @asynccontextmanager
@@ -187,8 +189,9 @@ def upstreams(shape: Shape, models: Mapping[str, ScriptedModel]) -> dict[str, Mo
 
 
 async def _bring_up(stack: Stack) -> None:
-    stack.broker.start()
-    await stack.broker.healthy(HEALTHY_SECONDS)
+    for part in stack.foundation:
+        part.start()
+    await asyncio.gather(*(part.healthy(HEALTHY_SECONDS) for part in stack.foundation))
     await apply_topics(stack.broker.bootstrap, stack.settings.topic_prefix, stack.settings.partitions)
     for service in stack.services:
         service.start()
@@ -200,6 +203,7 @@ def _settings(shape: Shape, folder: Path, models: Mapping[str, ScriptedModel]) -
         data_dir=folder / "data",
         local_model=False,
         kafka_port=0,
+        valkey_port=0,
         services_port=0,
         front_port=0,
         partitions=shape.partitions,

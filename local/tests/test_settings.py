@@ -15,7 +15,7 @@ from odradek_local.stack import Stack
 
 
 def stack(folder: Path, **settings: object) -> Stack:
-    ports = {"kafka_port": 0, "model_port": 0, "services_port": 0}
+    ports = {"kafka_port": 0, "valkey_port": 0, "model_port": 0, "services_port": 0}
     return Stack(LocalSettings.model_validate({"data_dir": folder, **ports, **settings}))
 
 

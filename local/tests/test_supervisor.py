@@ -22,7 +22,9 @@ ENDED_WITHIN_S = 20.0
 @pytest.fixture
 def settings(tmp_path: Path) -> Iterator[LocalSettings]:
     nowhere = {"scripted": ModelSettings.at("http://127.0.0.1:1/v1", model="scripted")}
-    settings = LocalSettings(data_dir=tmp_path, local_model=False, models=nowhere, kafka_port=0, partitions=2)
+    settings = LocalSettings(
+        data_dir=tmp_path, local_model=False, models=nowhere, kafka_port=0, valkey_port=0, partitions=2
+    )
     yield settings
     down(settings)
 
@@ -60,6 +62,7 @@ def test_all_end_with_the_supervisor_and_the_data_stay(settings: LocalSettings) 
     first = up(settings)
     assert {part.name for part in first.parts} == {
         "kafka",
+        "valkey",
         "task-producer",
         "agent-worker",
         "env-worker",

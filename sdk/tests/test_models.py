@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from odradek.models import ConfigError, read_config
+from odradek.models import ConfigError, Price, cost, read_config
+from odradek_schemas.messages import Usage
 
 GOOD = """
 [models.policy]
@@ -86,3 +87,38 @@ def test_a_mistake_is_named(tmp_path: Path, text: str, told: str) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none\.toml can't be read"):
         read_config(tmp_path / "none.toml")
+
+
+SHARED = """
+[models.small]
+preset = "openai"
+model = "gpt-5-mini"
+limits = "openai"
+requests_per_minute = 500
+
+[models.large]
+preset = "openai"
+model = "gpt-5"
+limits = "openai"
+requests_per_minute = 500
+price = { input = 1.25, cached_input = 0.125, output = 10 }
+"""
+
+
+def test_models_that_share_a_limit_say_the_same_of_it(tmp_path: Path) -> None:
+    models = read_config(written(tmp_path, SHARED))
+    assert models["large"].price == Price(input=1.25, cached_input=0.125, output=10)
+    unlike = SHARED.replace("requests_per_minute = 500\nprice", "requests_per_minute = 50\nprice")
+    path = written(tmp_path, unlike)
+    with pytest.raises(ConfigError) as caught:
+        read_config(path)
+    told = (
+        f"{path}: models.large.requests_per_minute is 50, but 500 at 'small', which shares the limit 'openai'"
+    )
+    assert str(caught.value).startswith(told)
+
+
+def test_a_call_costs_what_its_tokens_cost() -> None:
+    usage = Usage(prompt_tokens=1000, cached_tokens=400, completion_tokens=100, reasoning_tokens=50)
+    assert cost(usage, Price(input=1, cached_input=0.1, output=10)) == pytest.approx(0.00164)
+    assert cost(usage, Price(input=1, output=10)) == pytest.approx(0.002)

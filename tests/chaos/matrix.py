@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.chaos.results import Result, read
 from tests.chaos.scenario import Scenario
-from tests.chaos.scenarios import broker, code, disks, effects, models, poison, processes
+from tests.chaos.scenarios import broker, code, disks, effects, models, poison, processes, redis
 from tests.support.stack import ROOT
 
 DOCUMENT = ROOT / "docs" / "reliability.md"
@@ -20,16 +20,13 @@ BEGIN, END = "<!-- chaos matrix: begin (make reliability) -->", "<!-- chaos matr
 SCENARIOS: tuple[Scenario, ...] = (
     *processes.SCENARIOS,
     *broker.SCENARIOS,
+    *redis.SCENARIOS,
     *models.SCENARIOS,
     *code.SCENARIOS,
     *effects.SCENARIOS,
     *poison.SCENARIOS,
     *disks.SCENARIOS,
 )
-
-NOT_APPLICABLE = {
-    "Redis lost, and empty afterwards": "no worker uses Redis yet: leases and limits are each process's own",
-}
 
 
 def by_name(name: str) -> Scenario:
@@ -52,8 +49,6 @@ def table(results: Sequence[Result]) -> str:
     )
     lines = [_summary(results), "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     lines += [f"| {' | '.join(_cells(result))} |" for result in results]
-    lines += ["", "Not applicable:", ""]
-    lines += [f"- {fault}: {why}." for fault, why in NOT_APPLICABLE.items()]
     return "\n".join(lines)
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 import psutil
 
 from tests.chaos.arena import Field, Hit
-from tests.chaos.workers import BROKER, KINDS
+from tests.chaos.workers import BROKER, GATEWAY, KINDS, VALKEY
 
 MOMENT_SECONDS = 120.0
 GONE_SECONDS = 60.0
@@ -49,8 +49,11 @@ class Victim:
 
     async def workers(self, on: Field) -> tuple[tuple[str, frozenset[int]], ...]:
         """Whose progress shows that what this process did is done again."""
+        everywhere = frozenset(range(on.arena.stack.settings.partitions))
         if self.kind == BROKER:
-            return tuple((kind, frozenset(range(on.arena.stack.settings.partitions))) for kind in KINDS)
+            return tuple((kind, everywhere) for kind in KINDS)
+        if self.kind == VALKEY:
+            return ((GATEWAY, everywhere),)
         return ((self.kind, await on.partitions(self.kind, self.second)),)
 
     @property

@@ -23,6 +23,7 @@ PRODUCER, AGENT, ENV, VERIFIER, GATEWAY = KINDS = (
     "model-gateway",
 )
 BROKER = "kafka"
+VALKEY = "valkey"
 READY_SECONDS = 120.0
 _BACKLOG = re.compile(r'^odradek_backlog_records\{(?=[^}]*partition="(\d+)")[^}]*\} (\S+)', re.MULTILINE)
 

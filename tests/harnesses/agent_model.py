@@ -19,7 +19,7 @@ SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 """What mini-swe-agent waits for on its shell's output."""
 
 TASK = (
-    "--help is not meant, nor is \"{token}\", $HOME or '\\:\n"
+    '--help is not meant, nor is "{token}", $HOME or \'\\:\n'
     "The file question.txt in the working folder holds a number. "
     "Write the double of that number to the file answer.txt there, and say when it is done."
 )

@@ -42,6 +42,8 @@ SCRIPTS = (
 )
 NOWHERE = "http://127.0.0.1:9/v1"
 """Where nobody listens."""
+LIMITED = {"max_concurrency": 12, "requests_per_minute": 6000, "tokens_per_minute": 10_000_000}
+"""Of a model on which limits bear: two gateways ask for more at once than it takes."""
 LATENCY_MS = 5
 PATIENT_LATENCY_MS = 400
 """Of the models whose names end in `_patient`: time enough to strike while a call is in flight."""
@@ -130,6 +132,7 @@ def running_stack(
         settings = LocalSettings(
             data_dir=folder / "data",
             kafka_port=0,
+            valkey_port=0,
             model_port=0,
             services_port=0,
             front_port=0,
@@ -154,5 +157,6 @@ def _upstreams(quick: str, patient: str) -> dict[str, ModelSettings]:
     upstreams |= {f"{name}_patient": ModelSettings.at(patient, model=name) for name in SCRIPTS}
     return upstreams | {
         "tool_loop_json": ModelSettings.at(quick, model="tool_loop", tool_calls="json_schema"),
+        "tool_loop_limited": ModelSettings.at(patient, model="tool_loop", **LIMITED),
         "nowhere": ModelSettings.at(NOWHERE, model="instant"),
     }

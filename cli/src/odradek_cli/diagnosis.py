@@ -127,7 +127,8 @@ def ports() -> Finding:
     if local.running_stack():
         return Finding("ports", "ok", "the running stack has its ports")
     first = settings.services_port
-    wanted = [settings.kafka_port, settings.model_port, *range(first, first + len(SERVICES))]
+    ours = [settings.kafka_port, settings.valkey_port, settings.model_port]
+    wanted = [*ours, *range(first, first + len(SERVICES))]
     taken = [str(port) for port in wanted if not is_free(port)]
     if taken:
         return Finding("ports", "warning", f"taken: {', '.join(taken)}", "others will be chosen, and said")

@@ -96,6 +96,8 @@ def _head(trajectory: Trajectory) -> RenderableType:
         ("took", f"{trajectory.turns} turns, {trajectory.usage.total_tokens} tokens, {lasted:.2f} s"),
         ("task", compact(trajectory.task)),
     ]
+    if trajectory.cost is not None:
+        pairs.append(("cost", f"${trajectory.cost:.6f}"))
     if trajectory.tools:
         pairs.append(("tools", ", ".join(tool.function.name for tool in trajectory.tools)))
     failures = [*trajectory.failed_attempts, *([trajectory.failure] if trajectory.failure else [])]

@@ -42,6 +42,16 @@ async def answers_http(port: int, path: str) -> bool:
     return b" 200 " in status
 
 
+async def answers_valkey(port: int) -> bool:
+    """Whether a PING on this port of 127.0.0.1 gets its answer now."""
+    try:
+        async with asyncio.timeout(ASK_TIMEOUT_S), _connected(port) as (reader, writer):
+            writer.write(b"PING\r\n")
+            return await reader.readline() == b"+PONG\r\n"
+    except (OSError, TimeoutError):
+        return False
+
+
 async def answers_kafka(port: int) -> bool:
     """Whether a Kafka client gets the cluster's metadata on this port of 127.0.0.1 now."""
     from aiokafka.client import AIOKafkaClient  # here: it takes long, and the broker starts meanwhile

@@ -12,6 +12,7 @@ KAFKA_PORT = 9092
 KAFKA_JAVA_OPTIONS = "-Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """The quick compiler alone: the thorough one takes half of a broker's CPU in its first minutes, and most local stacks
 live no longer. Leave the last option out for a stack that is to be measured."""
+VALKEY_PORT = 6379
 MODEL_PORT = 8100
 SERVICES_PORT = 8200
 FRONT_PORT = 8300
@@ -25,6 +26,7 @@ class LocalSettings(BaseSettings):
     data_dir: Path = Path("~/.local/share/odradek")
     kafka_port: int = KAFKA_PORT
     kafka_java_options: str = Field(KAFKA_JAVA_OPTIONS, description="of the broker's JVM")
+    valkey_port: int = VALKEY_PORT
     model_port: int = MODEL_PORT
     services_port: int = Field(
         SERVICES_PORT, description="of the first service; the others take the ports after it"

@@ -14,6 +14,7 @@ from odradek_local.ports import HOST, Ports
 from odradek_local.process import Process
 from odradek_local.service import SERVICES, Needs, Service, inherited
 from odradek_local.settings import LocalSettings
+from odradek_local.valkey import ValkeyServer
 
 
 class Part(Protocol):
@@ -31,7 +32,7 @@ class Part(Protocol):
 
 
 class Stack:
-    """The broker, the model server (unless it is left out) and the five services."""
+    """The broker, Valkey, the model server (unless it is left out) and the five services."""
 
     def __init__(self, settings: LocalSettings):
         self.settings = settings
@@ -41,6 +42,7 @@ class Stack:
             ports.choose("Kafka", settings.kafka_port),
             java_options=settings.kafka_java_options,
         )
+        self.valkey = ValkeyServer(logs / "valkey.log", ports.choose("Valkey", settings.valkey_port))
         self.model = _model_server(settings, ports, logs)
         self.models = _upstreams(settings, self.model)
         keys = sealing_keys(settings.folder / "keys")
@@ -66,7 +68,7 @@ class Stack:
     @property
     def foundation(self) -> list[Part]:
         """What runs before the services can."""
-        return [self.broker, self.model] if self.model else [self.broker]
+        return [self.broker, self.valkey, *([self.model] if self.model else [])]
 
     def _service(self, needs: Needs, port: int, keys: KeyFiles, logs: Path) -> Service:
         return Service(needs, port, self._environment(needs, port, keys), logs / f"{needs.name}.log")
@@ -92,6 +94,7 @@ class Stack:
             env["ODRADEK_FLIGHTS_FILE"] = str(self.settings.folder / "flights" / needs.name)
         if needs.models:
             env["ODRADEK_FRONT_PORT"] = str(self._front_port)
+            env["ODRADEK_REDIS_URL"] = self.valkey.url
             env["ODRADEK_MODELS"] = json.dumps(
                 {
                     name: one.model_dump(mode="json", exclude_defaults=True)

@@ -1,8 +1,9 @@
-"""pytest fixtures on a real broker: `kafka` (one for the whole session) and `prefix` (one for each test).
+"""pytest fixtures on real servers: `kafka` and `valkey` (one for the whole session) and `prefix` (one for each test).
 
 Registered by `pytest_plugins = ["odradek_local.testing"]` in the root conftest.py.
 """
 
+import asyncio
 import os
 import uuid
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from odradek_local.kafka import KafkaBroker
+from odradek_local.valkey import ValkeyServer
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +28,18 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield broker.bootstrap
     finally:
         broker.stop()
+
+
+@pytest.fixture(scope="session")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeyServer]:
+    """A Valkey that answers, shared by the session."""
+    server = ValkeyServer(tmp_path_factory.mktemp("valkey") / "log", port=0)
+    server.start()
+    try:
+        asyncio.run(server.healthy())
+        yield server
+    finally:
+        server.stop()
 
 
 @pytest.fixture

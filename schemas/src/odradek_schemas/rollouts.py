@@ -104,6 +104,7 @@ class Trajectory(Model):
     `messages` is the whole conversation of the last attempt, the first `prompt_messages` of which are the prompt. Where a
     program played, they are all messages that it sent and got, each once, in the order in which they came up.
     `evidence` is what only the live world could tell; where it would give the answer away it is sealed.
+    `usage` and `cost` (US dollars, None where no price is known) are those of all attempts together.
     `sampling` is what the model was asked with; `token_coverage` the share of its calls that can be trained on token for
     token, None where no upstream returned tokens.
     """
@@ -131,6 +132,7 @@ class Trajectory(Model):
     sealed_evidence: str | None = None
     final_state: JsonObject | None = None
     usage: Usage = Field(default_factory=Usage)
+    cost: float | None = None
     sampling: Sampling = Field(default_factory=Sampling)
     token_coverage: float | None = None
     started_at: datetime

@@ -50,7 +50,10 @@ def test_instructions_in_the_middle_of_messages_are_read():
         {"role": "system", "content": [{"type": "text", "text": "You are in /w."}]},
     ]
     read = messages.read_request({"model": "m", "max_tokens": 9, "messages": turns}).messages
-    assert [(message.role, message.text) for message in read] == [("user", "Go."), ("system", "You are in /w.")]
+    assert [(message.role, message.text) for message in read] == [
+        ("user", "Go."),
+        ("system", "You are in /w."),
+    ]
 
 
 @NAMED

@@ -48,6 +48,7 @@ def test_a_single_turn_without_a_session(table):
     assert isinstance(step, ModelStep)
     assert (step.call_id, step.turn, step.message, step.finish_reason) == (call.id, 1, 2, "length")
     assert trajectory.usage.total_tokens == 12
+    assert trajectory.cost is None, "nobody knows a price"
     assert (trajectory.finished_at - trajectory.started_at).total_seconds() == 1
     assert trajectory.sealed_answer == "sealed"
 
@@ -211,7 +212,7 @@ def test_an_infrastructure_failure_begins_a_new_attempt_in_a_fresh_world(table, 
     play = table(ToolCalling())
     play.start()
     play.ready()
-    play.reply(None, calls=calls("a", "b"), tokens=10)
+    play.reply(None, calls=calls("a", "b"), tokens=10, cost=0.5)
     a, b = play.actions()
     play.fail_tool(a, FailureKind.SESSION_LOST)
     assert kinds(play)[-2:] == [SessionCloseRequested, SessionRequested]
@@ -220,7 +221,7 @@ def test_an_infrastructure_failure_begins_a_new_attempt_in_a_fresh_world(table, 
     assert play.observe(b) is None, "a result of the old attempt is not accepted"
 
     play.ready()
-    play.reply("again", tokens=5)
+    play.reply("again", tokens=5, cost=0.25)
     play.closed()
     trajectory = play.trajectory
     assert trajectory.attempt == 2
@@ -229,6 +230,7 @@ def test_an_infrastructure_failure_begins_a_new_attempt_in_a_fresh_world(table, 
     assert [message.text for message in trajectory.messages] == ["Count.", "Go.", "again"]
     assert len(trajectory.steps) == 1
     assert trajectory.usage.total_tokens == 15, "what the failed attempt cost counts too"
+    assert trajectory.cost == 0.75
 
 
 def test_attempts_are_bounded(table):

@@ -236,14 +236,41 @@ async def test_a_past_deadline_fails_at_once(gateway_to: Callable[..., Gateway],
     assert scripted_model.asked(event.id) == 0
 
 
-async def test_waiting_for_a_slot_has_the_deadline_too(gateway_to: Callable[..., Gateway]) -> None:
+async def test_waiting_for_a_turn_has_the_deadline_too_and_says_why(
+    gateway_to: Callable[..., Gateway],
+) -> None:
     gateway = gateway_to("slow", max_concurrency=1)
     first = asyncio.ensure_future(gateway.call(request(seconds=30)))
     await asyncio.sleep(0.05)
-    assert kind(await gateway.call(request(seconds=0.2))) == FailureKind.MODEL_DEADLINE
+    result = await gateway.call(request(seconds=0.2))
+    assert kind(result) == FailureKind.RATE_LIMITED
+    assert isinstance(result, ModelCallFailed)
+    assert "no turn at" in result.failure.message
+    assert "1 calls are under way" in result.failure.message
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
+
+
+async def test_waiting_for_a_turn_takes_nothing_of_a_trys_time(gateway_to: Callable[..., Gateway]) -> None:
+    """Caught: a call that waited for most of its try's time, and was then cut off in the rest."""
+    gateway = gateway_to("slow", max_concurrency=1, timeout_seconds=0.3, tries=1)
+    results = await asyncio.gather(*(gateway.call(request(seconds=30)) for _ in range(3)))
+    assert {kind(result) for result in results} == {FailureKind.UPSTREAM_UNAVAILABLE}
+    assert all("no answer within 0.3 s" in str(result) for result in results)
+
+
+async def test_a_call_is_told_what_it_cost(gateway_to: Callable[..., Gateway]) -> None:
+    free, paid = (
+        await gateway_to("instant").call(request()),
+        await gateway_to("instant", price={"input": 1, "cached_input": 0.1, "output": 10}).call(request()),
+    )
+    assert isinstance(free, ModelCallCompleted)
+    assert isinstance(paid, ModelCallCompleted)
+    assert free.cost is None
+    used = paid.usage
+    dear, cheap = used.prompt_tokens - used.cached_tokens, used.cached_tokens
+    assert paid.cost == pytest.approx((dear + 0.1 * cheap + 10 * used.completion_tokens) / 1e6)
 
 
 async def test_a_refused_connection_is_typed(client: HttpClient) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections import Counter
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,16 +13,28 @@ from hypothesis import strategies as st
 from odradek.models import ModelSettings
 from odradek_model_gateway.breaker import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, MOST_FAILURES, Breaker
 from odradek_model_gateway.failures import CallError
+from odradek_model_gateway.limits import Ask, LocalLimits
 from odradek_model_gateway.replicas import Replicas, choose, ranked, turned
+from odradek_schemas.events import ModelCallRequested
 from odradek_schemas.failures import FailureKind
 
 ROLLOUTS = [f"run/{n}/0" for n in range(2000)]
 
 
+def call() -> ModelCallRequested:
+    return ModelCallRequested(
+        id="run/1/0/1/0",
+        run_id="run",
+        rollout_id="run/1/0",
+        model="m",
+        messages=[],
+        deadline=datetime.now(UTC) + timedelta(seconds=60),
+    )
+
+
 def places(*replicas: Any, **settings: Any) -> list[Any]:
-    return Replicas(
-        ModelSettings.model_validate({"base_url": list(replicas), "model": "m", **settings})
-    ).places
+    given = {"base_url": list(replicas), "model": "m", **settings}
+    return Replicas(ModelSettings.model_validate(given), "m", LocalLimits()).places
 
 
 def urls(count: int) -> list[str]:
@@ -46,11 +60,12 @@ def test_shares_follow_the_weights() -> None:
 
 async def test_one_that_is_full_is_passed_over_and_waited_for_when_all_are() -> None:
     of = places(*urls(3), max_concurrency=1)
-    order = ranked(of, "run/1/0")
-    for full in range(3):
-        assert choose(order, 0.0) is order[full]
-        await order[full].slots.acquire()
-    assert choose(order, 0.0) is order[0]
+    order, soon = ranked(of, "run/1/0"), asyncio.get_running_loop().time() + 60
+    async with AsyncExitStack() as inside:
+        for full in range(3):
+            assert choose(order, 0.0) is order[full]
+            await inside.enter_async_context(order[full].gate.turn("run", Ask("m", 1), soon))
+        assert choose(order, 0.0) is order[0]
 
 
 def test_one_that_is_ill_is_passed_over_until_its_pause_is_over() -> None:
@@ -123,13 +138,13 @@ def test_no_pause_is_longer_than_the_longest(ends: list[str]) -> None:
 )
 async def test_a_refusal_is_no_illness(kind: FailureKind, well: bool) -> None:
     """Caught: one run's bad requests that cut off the model for all others."""
-    replicas = Replicas(ModelSettings.at("http://a/v1", model="m"))
+    replicas = Replicas(ModelSettings.at("http://a/v1", model="m"), "m", LocalLimits())
     for _ in range(MOST_FAILURES):
         with pytest.raises(CallError):
-            async with replicas.one_for("run/1/0", 1):
+            async with replicas.one_for(call(), 1):
                 raise CallError(kind, "no")
     try:
-        async with replicas.one_for("run/1/0", 1):
+        async with replicas.one_for(call(), 1):
             reached = True
     except CallError:
         reached = False
@@ -139,13 +154,14 @@ async def test_a_refusal_is_no_illness(kind: FailureKind, well: bool) -> None:
 @pytest.mark.parametrize(("patience", "ill"), [(0.01, True), (30.0, False)])
 async def test_only_a_tries_own_time_tells_that_a_replica_is_ill(patience: float, ill: bool) -> None:
     """Caught: calls with short deadlines, or of cancelled runs, that cut off a model which is merely slow."""
-    replicas = Replicas(ModelSettings.at("http://a/v1", model="m", timeout_seconds=patience))
+    settings = ModelSettings.at("http://a/v1", model="m", timeout_seconds=patience)
+    replicas = Replicas(settings, "m", LocalLimits())
     for _ in range(MOST_FAILURES):
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.02), replicas.one_for("run/1/0", 1):
+            async with asyncio.timeout(0.02), replicas.one_for(call(), 1):
                 await asyncio.sleep(1)
     try:
-        async with replicas.one_for("run/1/0", 1):
+        async with replicas.one_for(call(), 1):
             reached = True
     except CallError as error:
         reached = "no answer within" not in error.failure.message

@@ -38,7 +38,10 @@ class Asked(Model):
 
 
 class ModelCallCompleted(RolloutEvent):
-    """The reply to call `call_id`. Once this is committed, the call is never made again."""
+    """The reply to call `call_id`. Once this is committed, the call is never made again.
+
+    `cost`: US dollars, None where the gateway knows no price of the model.
+    """
 
     type: Literal["ModelCallCompleted"] = "ModelCallCompleted"
     call_id: str
@@ -49,6 +52,7 @@ class ModelCallCompleted(RolloutEvent):
     latency_ms: float
     tries: int = 1
     tokens: TokenRecord | None = None
+    cost: float | None = None
     asked: Asked | None = None
 
 

@@ -97,7 +97,7 @@ class RolloutMachine:
             return self._overheard(event, event.asked, out)
         if not self._take(event.call_id, WaitKind.MODEL):
             return False
-        self._paid().add(event.usage)
+        self._paid().add(event)
         self._attempt.replied(event)
         self._follow(self._attempt.resume(event.message), out)
         return True
@@ -107,7 +107,7 @@ class RolloutMachine:
         attempt, running = self._attempt, self._attempt.running
         if running is None or not running.made(event.call_id) or attempt.heard(event.call_id):
             return False
-        self._paid().add(event.usage)
+        self._paid().add(event)
         attempt.overheard(running, event, asked)
         if attempt.progress.bound is not None:
             self._end_access(out, f"{attempt.progress.bound} is reached")

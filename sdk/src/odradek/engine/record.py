@@ -6,7 +6,7 @@ from datetime import datetime
 
 from odradek.engine.attempt import Attempt
 from odradek_schemas.base import trusted
-from odradek_schemas.events import SessionClosed, TrajectoryFinished
+from odradek_schemas.events import ModelCallCompleted, SessionClosed, TrajectoryFinished
 from odradek_schemas.failures import Failure
 from odradek_schemas.messages import Usage
 from odradek_schemas.rollouts import ModelStep, RolloutStatus, Step, Trajectory
@@ -18,10 +18,14 @@ class Spent:
 
     started_at: datetime
     usage: Usage | None = None
+    cost: float | None = None
     failed_attempts: list[Failure] = field(default_factory=list)
 
-    def add(self, usage: Usage) -> None:
-        self.usage = usage if self.usage is None else self.usage + usage
+    def add(self, call: ModelCallCompleted) -> None:
+        """A call was answered. Of costs only what is known is counted."""
+        self.usage = call.usage if self.usage is None else self.usage + call.usage
+        if call.cost is not None:
+            self.cost = (self.cost or 0.0) + call.cost
 
 
 @dataclass(slots=True)
@@ -77,6 +81,7 @@ def trajectory(attempt: Attempt, spent: Spent, ending: Ending, now: datetime) ->
             "sealed_evidence": closed.sealed_evidence if closed else None,
             "final_state": closed.final_state if closed else None,
             "usage": spent.usage or Usage(),
+            "cost": spent.cost,
             "sampling": request.sampling,
             "token_coverage": _token_coverage(attempt.steps),
             "started_at": spent.started_at,

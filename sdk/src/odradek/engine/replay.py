@@ -83,7 +83,7 @@ def _spent(entries: Sequence[JournalAppended], started_at: datetime) -> Spent:
     spent = Spent(started_at)
     for entry in entries:
         if isinstance(entry.input, ModelCallCompleted):
-            spent.add(entry.input.usage)
+            spent.add(entry.input)
     return spent
 
 

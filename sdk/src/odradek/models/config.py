@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from odradek.models.groups import unlike
 from odradek.models.settings import ModelSettings
 
 FILE = "odradek.toml"
@@ -26,7 +27,8 @@ def read_config(path: Path, environment: Mapping[str, str] | None = None) -> dic
     """The models of the file, by name. With `environment` their keys must be in it, too.
 
     Raises:
-        ConfigError: the file can't be read, is not TOML, says what nobody knows, or a key is missing.
+        ConfigError: the file can't be read, is not TOML, says what nobody knows, models say unlike things of a limit
+            that they share, or a key is missing.
     """
     try:
         models = _Config.model_validate(_content(path)).models
@@ -35,6 +37,8 @@ def read_config(path: Path, environment: Mapping[str, str] | None = None) -> dic
         raise ConfigError(
             "\n".join(f"{path}: {say_problem(dict(problem))}" for problem in problems)
         ) from error
+    if odd := [f"{path}: models.{where} {what}" for where, what in unlike(models)]:
+        raise ConfigError("\n".join(odd))
     if environment is not None:
         _check_keys(path, models, environment)
     return models

@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from odradek.models.kinds import KINDS, Kind
 from odradek.models.presets import PRESETS
+from odradek.models.price import Price
 from odradek_schemas.base import JsonObject
 
 
@@ -58,8 +59,20 @@ class ModelSettings(BaseModel):
     )
     api_key_env: str | None = Field(default=None, description="The environment variable with the API key.")
     max_concurrency: int = Field(
-        default=256, ge=1, description="Most requests at once to a replica from one gateway."
+        default=256,
+        ge=1,
+        description="Most requests at once to a replica, from all gateways that share limits.",
     )
+    requests_per_minute: int | None = Field(default=None, ge=1, description="Most requests in any minute.")
+    tokens_per_minute: int | None = Field(
+        default=None, ge=1, description="Most tokens in any minute, prompts and replies together."
+    )
+    limits: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Models that name the same share requests_per_minute and tokens_per_minute; None: its own.",
+    )
+    price: Price | None = Field(default=None, description="What calls cost, to be told with their results.")
     timeout_seconds: float = Field(default=300.0, gt=0, description="Deadline of one try.")
     tries: int = Field(
         default=8, ge=1, le=20, description="Most tries of one call: some 16 s in which a server may restart."
@@ -115,7 +128,7 @@ class ModelSettings(BaseModel):
         return cls.model_validate({"base_url": list(urls), "model": model, **settings})
 
     def most_at(self, replica: Replica) -> int:
-        """Most requests at once to a replica, from one gateway."""
+        """Most requests at once to a replica."""
         return replica.max_concurrency or self.max_concurrency
 
     @property

@@ -34,13 +34,23 @@ _HINTS = {
 }
 
 
-class CallError(Exception):
-    """One try failed. `retry_after`: seconds that the upstream asked to wait, None when it did not."""
+# Too many requests; no capacity; what Anthropic says when it is overloaded.
+_OVERLOADED = frozenset({429, 503, 529})
 
-    def __init__(self, kind: FailureKind, message: str, retry_after: float | None = None) -> None:
+
+class CallError(Exception):
+    """One try failed. `retry_after`: seconds that the upstream asked to wait, None when it did not.
+
+    `overloaded`: it said that there are too many calls.
+    """
+
+    def __init__(
+        self, kind: FailureKind, message: str, retry_after: float | None = None, overloaded: bool = False
+    ) -> None:
         super().__init__(message)
         self.failure = Failure(kind=kind, stage=Stage.MODEL, message=message)
         self.retry_after = retry_after
+        self.overloaded = overloaded
 
     @property
     def retried(self) -> bool:
@@ -59,7 +69,8 @@ def from_status(status: int, retry_after: str | None, body: bytes, now: float) -
     kind = _kind(status, codes, text)
     hint = _HINTS.get(status)
     message = f"HTTP {status}: {text or 'no explanation'}{f'; {hint}' if hint else ''}"
-    return CallError(kind, message, read_retry_after(retry_after, now))
+    overloaded = status in _OVERLOADED and kind in _RETRIED
+    return CallError(kind, message, read_retry_after(retry_after, now), overloaded)
 
 
 def from_exception(error: Exception) -> CallError:

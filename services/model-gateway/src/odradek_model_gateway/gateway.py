@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from odradek.dialects.core import Reply
 from odradek.dialects.deltas import Delta, deltas_of
+from odradek.models import Price, cost
 from odradek_model_gateway import json_tools
 from odradek_model_gateway.failures import CallError
 from odradek_model_gateway.replies import Tell
@@ -88,15 +89,17 @@ class Gateway:
         streamed: bool,
     ) -> ModelCallCompleted:
         loop = asyncio.get_running_loop()
-        until = min(deadline, loop.time() + upstream.settings.timeout_seconds)
         policy, started = self.policies.get(event.model), loop.time()
         try:
-            async with asyncio.timeout_at(until):
-                asked = (body, event.rollout_id, event.id, progress.tries)
-                reply = await (upstream.stream(*asked, progress.add) if streamed else upstream.post(*asked))
+            async with asyncio.timeout_at(deadline) as whole:
+                if streamed:
+                    reply = await upstream.stream(body, event, progress.tries, progress.add)
+                else:
+                    reply = await upstream.post(body, event, progress.tries)
             reach("call.answered")
         except TimeoutError as error:
-            raise _timed_out(until < deadline, loop.time() - started) from error
+            took = loop.time() - started if whole.expired() else upstream.settings.timeout_seconds
+            raise _timed_out(not whole.expired(), took) from error
         reply = _with_policy(reply, policy)
         if upstream.settings.tool_calls == "json_schema":
             offer = json_tools.Offer.of(event.tools, event.sampling.tool_choice)
@@ -107,7 +110,8 @@ class Gateway:
         if progress.tell is not None and not streamed:
             for delta in deltas_of(reply):
                 progress.add(delta)
-        return _completed(event, reply, 1000 * (loop.time() - started), progress.tries)
+        took = 1000 * (loop.time() - started)
+        return _completed(event, reply, took, progress.tries, upstream.settings.price)
 
     def find(self, model: str) -> Upstream:
         """The upstream of `model`. Raises CallError: there is none (unknown_model)."""
@@ -133,7 +137,9 @@ def failed(event: ModelCallRequested, failure: Failure, tries: int) -> ModelCall
     )
 
 
-def _completed(event: ModelCallRequested, reply: Reply, latency_ms: float, tries: int) -> ModelCallCompleted:
+def _completed(
+    event: ModelCallRequested, reply: Reply, latency_ms: float, tries: int, price: Price | None
+) -> ModelCallCompleted:
     return ModelCallCompleted(
         id=f"{event.id}/completed",
         run_id=event.run_id,
@@ -146,6 +152,7 @@ def _completed(event: ModelCallRequested, reply: Reply, latency_ms: float, tries
         latency_ms=latency_ms,
         tries=tries,
         tokens=reply.tokens,
+        cost=cost(reply.usage, price) if price else None,
     )
 
 

@@ -18,8 +18,16 @@ from hashlib import blake2b
 from odradek.models import ModelSettings, Replica
 from odradek_model_gateway.breaker import Breaker
 from odradek_model_gateway.failures import CallError
+from odradek_model_gateway.gate import Gate
+from odradek_model_gateway.limits import Limits
+from odradek_model_gateway.quota import Quota
+from odradek_model_gateway.width import Width
+from odradek_schemas.events import ModelCallRequested
 from odradek_schemas.failures import FailureKind
+from odradek_schemas.messages import Usage
 
+MOST_OF_A_TRY = 0.9
+"""Whoever takes so much of a try's time is ill, even where the call's own deadline comes a moment before."""
 _ILL = frozenset({FailureKind.UPSTREAM_UNAVAILABLE, FailureKind.MALFORMED_REPLY})
 
 
@@ -29,44 +37,60 @@ class Place:
 
     url: str
     weight: float
-    slots: asyncio.Semaphore
+    gate: Gate
     breaker: Breaker = field(default_factory=Breaker)
     last_failure: CallError | None = None
 
 
-class Replicas:
-    """All replicas of a model; `places` in the order of its settings."""
+@dataclass(slots=True)
+class Visit:
+    """A call at a replica, whose API's base is `url`. Whoever makes it says what it used."""
 
-    def __init__(self, settings: ModelSettings) -> None:
-        self._patience = 0.9 * settings.timeout_seconds
-        self.places = [_place(replica, settings) for replica in settings.base_url]
+    url: str
+    usage: Usage = field(default_factory=Usage)
+
+
+class Replicas:
+    """All replicas of the model `name`; `places` in the order of its settings."""
+
+    def __init__(self, settings: ModelSettings, name: str, limits: Limits) -> None:
+        self._timeout = settings.timeout_seconds
+        self._quota = Quota(name, settings, limits)
+        self.places = [_place(replica, settings, limits) for replica in settings.base_url]
 
     @asynccontextmanager
-    async def one_for(self, rollout_id: str, attempt: int) -> AsyncIterator[str]:
-        """The API's base at a replica for try number `attempt` (from 1): its own for the first, then the next ones.
+    async def one_for(self, event: ModelCallRequested, attempt: int) -> AsyncIterator[Visit]:
+        """A replica for try number `attempt` (from 1) of a call: its own for the first, then the next ones.
 
-        What the call raises within tells how the replica fares.
+        The time of a try begins when it has its turn. What the call raises within tells how the replica fares.
 
         Raises:
-            CallError: all are ill: as the last call to one of them failed, with the time until it may be asked again.
+            CallError: all are ill: as the last call to one of them failed, with the time until it may be asked again;
+                or no turn comes before the call's deadline (rate_limited).
+            TimeoutError: the try took longer than it may.
         """
-        place = choose(turned(ranked(self.places, rollout_id), attempt - 1), time.monotonic())
-        async with place.slots:
-            began = time.monotonic()
+        place = choose(turned(ranked(self.places, event.rollout_id), attempt - 1), time.monotonic())
+        ask = self._quota.ask(place.url, place.gate.width.most, event)
+        until = asyncio.get_running_loop().time() + event.deadline.timestamp() - time.time()
+        async with place.gate.turn(event.run_id, ask, until):
+            visit, began = Visit(place.url), time.monotonic()
             place.breaker.ask(began)
             try:
-                yield place.url
+                async with asyncio.timeout(self._timeout):
+                    yield visit
             except CallError as error:
-                _note(place, error)
+                _note(place, error, began)
                 raise
-            except asyncio.CancelledError:
+            except (asyncio.CancelledError, TimeoutError):
                 self._given_up(place, time.monotonic() - began)
                 raise
             place.breaker.succeeded()
+            place.gate.width.succeeded(began, time.monotonic(), visit.usage.completion_tokens)
+            self._quota.used(ask, visit.usage)
 
     def _given_up(self, place: Place, seconds: float) -> None:
         """A call was given up: for its run's sake, for its own deadline's, or because a try's whole time has passed."""
-        if seconds >= self._patience:
+        if seconds >= MOST_OF_A_TRY * self._timeout:
             place.breaker.failed(time.monotonic())
             place.last_failure = CallError(
                 FailureKind.UPSTREAM_UNAVAILABLE, f"no answer within {seconds:.1f} s"
@@ -95,11 +119,11 @@ def choose(places: Sequence[Place], now: float) -> Place:
     well = [place for place in places if not place.breaker.left(now)]
     if not well:
         raise _all_ill(places, now)
-    return next((place for place in well if not place.slots.locked()), well[0])
+    return next((place for place in well if not place.gate.full), well[0])
 
 
-def _place(replica: Replica, settings: ModelSettings) -> Place:
-    return Place(replica.url, replica.weight, asyncio.Semaphore(settings.most_at(replica)))
+def _place(replica: Replica, settings: ModelSettings, limits: Limits) -> Place:
+    return Place(replica.url, replica.weight, Gate(Width(settings.most_at(replica)), limits))
 
 
 def _distance(place: Place, rollout_id: str) -> float:
@@ -109,8 +133,10 @@ def _distance(place: Place, rollout_id: str) -> float:
     return -math.log(uniform) / place.weight
 
 
-def _note(place: Place, error: CallError) -> None:
+def _note(place: Place, error: CallError, began: float) -> None:
     """A refusal is an answer: whoever gives it is well."""
+    if error.overloaded:
+        place.gate.width.pushed_back(began, time.monotonic())
     if error.failure.kind in _ILL:
         place.breaker.failed(time.monotonic())
         place.last_failure = error

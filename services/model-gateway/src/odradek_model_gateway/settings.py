@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, RedisDsn, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import NoDecode, SettingsConfigDict
 
-from odradek.models import ConfigError, ModelSettings, read_config
+from odradek.models import ConfigError, ModelSettings, read_config, unlike
 from odradek_runtime.settings import WorkerSettings
 
 _EXAMPLE = '{"small": {"base_url": "http://127.0.0.1:8000/v1", "model": "the name that the server knows"}}'
@@ -47,6 +47,10 @@ class GatewaySettings(WorkerSettings):
     access_secret_file: Path | None = Field(
         default=None, description="The secret with which tokens for the HTTP front end are signed."
     )
+    redis_url: RedisDsn | None = Field(
+        default=None,
+        description="A Redis or Valkey, redis://HOST:PORT/DB, where all gateways share limits; None: each has its own.",
+    )
     max_in_flight: int = Field(default=256, ge=1, le=800, description="Most calls at once of one partition.")
 
 
@@ -73,6 +77,8 @@ def load_settings() -> GatewaySettings:
     models |= settings.models
     if not models:
         raise SettingsError(f"ODRADEK_MODELS: no model is named; set it to such as {_EXAMPLE}")
+    if odd := [f"ODRADEK_MODELS.{where} {what}" for where, what in unlike(models)]:
+        raise SettingsError("; ".join(odd))
     return settings.model_copy(update={"models": models})
 
 

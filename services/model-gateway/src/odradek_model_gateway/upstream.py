@@ -13,8 +13,10 @@ from odradek.dialects.core import Reply
 from odradek.dialects.deltas import deltas_of
 from odradek.models import ModelSettings
 from odradek_model_gateway.failures import CallError, from_exception, from_status
-from odradek_model_gateway.replicas import Replicas
+from odradek_model_gateway.limits import Limits, LocalLimits
+from odradek_model_gateway.replicas import Replicas, Visit
 from odradek_model_gateway.replies import Tell, read_reply, read_stream
+from odradek_schemas.events import ModelCallRequested
 from odradek_schemas.failures import FailureKind
 
 # Below the 5 s after which uvicorn, and so vLLM, closes an idle connection: a request must not meet that.
@@ -71,63 +73,79 @@ class HttpClient:
 
 
 class Upstream:
-    """One model's upstream, asked with the API `key`. Deadlines are the caller's: cancelling a `post` closes its connection."""
+    """One model's upstream, asked with the API `key`. Cancelling a `post` closes its connection.
 
-    def __init__(self, settings: ModelSettings, client: HttpClient, key: str | None = None) -> None:
+    `name` is what the model is called here, and its limits by; without `limits` it has its own.
+    """
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        client: HttpClient,
+        key: str | None = None,
+        name: str | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self.settings = settings
         self._client = client
-        self._replicas = Replicas(settings)
+        self._replicas = Replicas(settings, name or settings.model, limits or LocalLimits())
         self._path = settings.asked_as.path
         self._headers = {**_HEADERS, **settings.asked_as.headers}
         if key is not None:
             self._headers |= settings.asked_as.authorization(key)
 
-    async def post(self, body: bytes, rollout_id: str, call_id: str, attempt: int) -> Reply:
+    async def post(self, body: bytes, event: ModelCallRequested, attempt: int) -> Reply:
         """Make try number `attempt` (from 1) of a call: at the rollout's own replica, then at the next ones.
 
         Raises:
-            CallError: no connection, closed, a response that does not end, a refusal, or a reply that can't be read.
+            CallError: no turn, no connection, closed, a response that does not end, a refusal, or a reply that can't be
+                read.
+            TimeoutError: no answer within the time of a try.
         """
-        async with self._asked(self._path, body, rollout_id, call_id, attempt) as response:
-            return read_reply(await self._whole(response), call_id, self.settings.asked_as.dialect)
+        async with self._asked(self._path, body, event, attempt) as (response, visit):
+            reply = read_reply(await self._whole(response), event.id, self.settings.asked_as.dialect)
+            visit.usage = reply.usage
+            return reply
 
-    async def stream(self, body: bytes, rollout_id: str, call_id: str, attempt: int, tell: Tell) -> Reply:
+    async def stream(self, body: bytes, event: ModelCallRequested, attempt: int, tell: Tell) -> Reply:
         """The same with a `body` that asks for a stream; each piece is told as it comes.
 
         Raises:
-            CallError: as `post`, also after pieces have been told.
+            CallError, TimeoutError: as `post`, also after pieces have been told.
         """
         dialect = self.settings.asked_as.dialect
-        async with self._asked(self._path, body, rollout_id, call_id, attempt) as response:
-            if response.content_type != "text/event-stream":
-                reply = read_reply(await self._whole(response), call_id, dialect)
+        async with self._asked(self._path, body, event, attempt) as (response, visit):
+            if response.content_type == "text/event-stream":
+                reply = await read_stream(self._chunks(response), event.id, dialect, tell)
+            else:
+                reply = read_reply(await self._whole(response), event.id, dialect)
                 for delta in deltas_of(reply):
                     tell(delta)
-                return reply
-            return await read_stream(self._chunks(response), call_id, dialect, tell)
+            visit.usage = reply.usage
+            return reply
 
-    async def forward(self, path: str, body: bytes, rollout_id: str, call_id: str) -> bytes:
-        """Ask `path` of the upstream's API, once; what it answers as it came. Raises CallError."""
-        async with self._asked(path, body, rollout_id, call_id, 1) as response:
+    async def forward(self, path: str, body: bytes, event: ModelCallRequested) -> bytes:
+        """Ask `path` of the upstream's API, once; what it answers as it came. Raises CallError, TimeoutError."""
+        async with self._asked(path, body, event, 1) as (response, _visit):
             return await self._whole(response)
 
     @asynccontextmanager
     async def _asked(
-        self, path: str, body: bytes, rollout_id: str, call_id: str, attempt: int
-    ) -> AsyncIterator[ClientResponse]:
+        self, path: str, body: bytes, event: ModelCallRequested, attempt: int
+    ) -> AsyncIterator[tuple[ClientResponse, Visit]]:
         """A 200 of the replica whose turn it is; what is raised within counts for the replica too."""
-        headers = {**self._headers, REQUEST_ID: _header(call_id)}
-        async with self._replicas.one_for(rollout_id, attempt) as url:
+        headers = {**self._headers, REQUEST_ID: _header(event.id)}
+        async with self._replicas.one_for(event, attempt) as visit:
             try:
                 async with self._client.session.post(
-                    f"{url}{path}", data=body, headers=headers, allow_redirects=False
+                    f"{visit.url}{path}", data=body, headers=headers, allow_redirects=False
                 ) as response:
                     if response.status != 200:
                         told = await self._whole(response)
                         raise from_status(
                             response.status, response.headers.get("Retry-After"), told, time.time()
                         )
-                    yield response
+                    yield response, visit
             except (ClientError, OSError) as error:
                 raise from_exception(error) from error
 

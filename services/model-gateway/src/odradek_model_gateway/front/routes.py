@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 
 import orjson
 from aiohttp import web
@@ -17,7 +18,7 @@ from odradek_model_gateway.gateway import Gateway
 from odradek_runtime.access import Access
 from odradek_runtime.log_writer import LogWriter
 from odradek_schemas.base import JsonObject
-from odradek_schemas.events import PolicyUpdated
+from odradek_schemas.events import ModelCallRequested, PolicyUpdated
 from odradek_schemas.failures import FailureKind
 from odradek_schemas.topics import CONTROL
 
@@ -72,9 +73,7 @@ class Routes:
         upstream = self._gateway.find(access.model)
         if upstream.settings.kind == "anthropic":
             mine = orjson.dumps({**asked, "model": upstream.settings.model})
-            told = await upstream.forward(
-                "/messages/count_tokens", mine, access.rollout_id, access.program_id
-            )
+            told = await upstream.forward("/messages/count_tokens", mine, _errand(access, access.model))
             return web.Response(body=told, content_type="application/json")
         return json_response({"input_tokens": -(-len(body) // BYTES_PER_TOKEN)})
 
@@ -82,9 +81,10 @@ class Routes:
         """Embeddings, as the upstream of the model that is asked for makes them; no tokens are sampled, none is logged."""
         access = self._tokens.program(request)
         asked = _object(await request.read())
-        upstream = self._gateway.find(str(asked.get("model")))
+        model = str(asked.get("model"))
+        upstream = self._gateway.find(model)
         mine = orjson.dumps({**asked, "model": upstream.settings.model})
-        told = await upstream.forward("/embeddings", mine, access.rollout_id, access.program_id)
+        told = await upstream.forward("/embeddings", mine, _errand(access, model))
         return web.Response(body=told, content_type="application/json")
 
     async def list_models(self, request: web.Request) -> web.Response:
@@ -157,6 +157,19 @@ def _question(request: web.Request, served: Served, asked: JsonObject) -> Questi
         streamed=asked.get("stream") is True,
         mark=request.headers.get("Idempotency-Key"),
         again=request.headers.get("x-stainless-retry-count", "0") != "0",
+    )
+
+
+def _errand(access: Access, model: str) -> ModelCallRequested:
+    """What is asked of an upstream besides calls, as far as limits and replicas must know it."""
+    deadline = datetime.now(UTC) + timedelta(seconds=access.model_seconds)
+    return ModelCallRequested(
+        id=access.program_id,
+        run_id=access.run_id,
+        rollout_id=access.rollout_id,
+        model=model,
+        messages=[],
+        deadline=min(deadline, access.expires),
     )
 
 

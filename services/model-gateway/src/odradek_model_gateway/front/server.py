@@ -74,6 +74,9 @@ async def _refusing(request: web.Request, handler: Handler) -> web.StreamRespons
         return refused(served, Refusal.of(error.failure))
     except AccessError as error:
         return refused(served, Refusal(BAD_TOKEN, str(error)))
+    except TimeoutError:
+        message = "the upstream did not answer in time"
+        return refused(served, Refusal(MEANINGS[FailureKind.MODEL_DEADLINE], message))
     except web.HTTPException as error:
         return refused(served, _of_http(request, error))
     except (ConnectionError, asyncio.CancelledError):
