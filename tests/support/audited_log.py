@@ -80,11 +80,16 @@ def swapped(log: AuditedLog, one: LogRecord, other: LogRecord) -> AuditedLog:
 
 @cache
 def healthy_log(
-    seed: int = 0, troubled: bool = True, cancelled: bool = False, poisoned: bool = False
+    seed: int = 0,
+    troubled: bool = True,
+    cancelled: bool = False,
+    poisoned: bool = False,
+    programs: bool = False,
 ) -> AuditedLog:
     """The log of a run of 24 rollouts.
 
     `troubled`: with failures, late answers and crashes. `poisoned`: with garbage in the names of its rollouts.
+    `programs`: with rollouts that a program plays.
     """
     troubles = Troubles()
     if troubled:
@@ -93,6 +98,6 @@ def healthy_log(
         troubles = replace(troubles, cancelled_after=5)
     if poisoned:
         troubles = replace(troubles, poison=15)
-    run = play_run(seed, tasks=8, samples=3, troubles=troubles)
+    run = play_run(seed, tasks=8, samples=3, troubles=troubles, programs=programs)
     records = tuple(record for number in range(len(run.partitions)) for record in run.records(number))
     return AuditedLog(run.requested, records, ((run.finished_at, run.finished),))

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from odradek import Environment, tool
 from odradek.audit import LogRecord, Place
 from odradek.plugins import load_harness
+from odradek.session_replies import names
 from odradek.sessions import Sessions
 from odradek_agent_worker.admission import Admission
 from odradek_agent_worker.fold import JournalFold
@@ -30,6 +31,9 @@ from odradek_runtime.records import Output, Outputs, Record
 from odradek_schemas import ids
 from odradek_schemas.codec import InvalidValue, RecordError, decode, encode, read_envelope
 from odradek_schemas.events import (
+    Asked,
+    ProgramFinished,
+    ProgramRequested,
     Dataset,
     Event,
     ModelCallCompleted,
@@ -46,7 +50,7 @@ from odradek_schemas.events import (
 from odradek_schemas.failures import Failure, FailureKind, Stage
 from odradek_schemas.messages import FunctionCall, Message, ToolCall, Usage
 from odradek_schemas.rollouts import Group, Limits, Reward, Trajectory
-from odradek_schemas.topics import BY_NAME
+from odradek_schemas.topics import BY_NAME, MODEL_ACCESS
 from odradek_task_producer.count import Counters
 from odradek_task_producer.rows import PreparedTask, rollout_of
 from odradek_verifier_worker.exchange import Verdict
@@ -141,10 +145,12 @@ def play_run(
     concurrency: int = 16,
     troubles: Troubles = Troubles(),
     markers: bool = True,
+    programs: bool = False,
 ) -> PlayedRun:
     """Play a run of `tasks` times `samples` rollouts.
 
-    `turns`: most replies with tool calls. `markers`: whether transactions leave their markers in the log.
+    `turns`: most replies with tool calls. `markers`: whether transactions leave their markers in the log. `programs`:
+    whether a program plays each fourth task.
     """
     requested = RunRequested(
         id=RUN,
@@ -157,7 +163,9 @@ def play_run(
         concurrency=concurrency,
         limits=Limits(model_seconds=30, tool_seconds=30, session_seconds=30),
     )
-    rollouts = [_rollout(requested, index, sample) for index in range(tasks) for sample in range(samples)]
+    rollouts = [
+        _rollout(requested, index, sample, programs) for index in range(tasks) for sample in range(samples)
+    ]
     worlds = [
         _World(number, requested, Random(f"{seed}/{number}"), turns, troubles, markers)
         for number in range(partitions)
@@ -236,8 +244,12 @@ class _World:
     # The log
 
     def _commit(self, outputs: Outputs, source: str) -> list[Record]:
-        """One transaction; a marker ends it on each topic that it wrote to."""
-        written = [self._append(output, source) for output in outputs if isinstance(output, Output)]
+        """One transaction; a marker ends it on each topic that it wrote to. Who may ask is no audit's affair."""
+        written = [
+            self._append(output, source)
+            for output in outputs
+            if isinstance(output, Output) and output.topic != MODEL_ACCESS.name
+        ]
         for topic in {record.topic for record in written}:
             self._ends[topic] += self._markers
         return written
@@ -339,6 +351,10 @@ class _World:
     async def _reply(self, request: Any) -> None:
         if isinstance(request, ModelCallRequested):
             topic, reply, source = "model-results", self._complete(request), "model-gateway"
+        elif isinstance(request, ProgramRequested):
+            for call in self._calls_of(request):
+                self._inbox += self._commit([Output("model-results", call)], "model-gateway")
+            topic, reply, source = "model-results", self._ended(request), "env-worker"
         else:
             if self._happens(self._troubles.poison):
                 self._poison_action(request)
@@ -348,6 +364,37 @@ class _World:
         if self._happens(self._troubles.poison):
             self._inbox += self._commit([Output(topic, reply, value=self._spoiled(reply))], source)
         self._inbox += self._commit([Output(topic, reply)], source)
+
+    def _calls_of(self, program: ProgramRequested) -> Iterator[ModelCallCompleted | ModelCallFailed]:
+        """What a program asks by itself: each prompt is the one before, the reply to it, and a question more."""
+        said = [Message(role="system", content="A program."), Message(role="user", content=program.prompt)]
+        for number in range(self._random.randint(1, self._turns)):
+            asking = ModelCallRequested(
+                id=f"{program.id}/http-{number}",
+                run_id=program.run_id,
+                rollout_id=program.rollout_id,
+                model=program.model,
+                messages=said,
+                deadline=self._now,
+            )
+            call = self._complete(asking)
+            if isinstance(call, ModelCallFailed):
+                yield call
+                continue
+            asked = Asked(dialect="chat", messages=said, digest=str(number))
+            yield call.model_copy(update={"asked": asked})
+            said = [*said, call.message, Message(role="user", content=f"And {number}?")]
+
+    def _ended(self, program: ProgramRequested) -> ProgramFinished:
+        failed = None if self._random.random() < 0.8 else "exit code 1"
+        return ProgramFinished(
+            **names(program, "finished") | {"time": self._now},
+            call_id=program.id,
+            exit_code=0 if failed is None else 1,
+            result="done",
+            failed=failed,
+            latency_ms=self._random.random() * 100,
+        )
 
     def _spoiled(self, event: Event) -> bytes:
         """No JSON; or, worse, JSON in which only one field is wrong."""
@@ -424,11 +471,12 @@ class _World:
             self._in_flight -= 1
 
 
-def _rollout(requested: RunRequested, index: int, sample: int) -> RolloutRequested:
+def _rollout(requested: RunRequested, index: int, sample: int, programs: bool) -> RolloutRequested:
+    plays = programs and index % 4 == 1
     task = PreparedTask(
         index=index,
         group=Group(task_id=ids.task_id(RUN, index), size=requested.samples),
-        harness="tool_calling",
+        harness="program:agent" if plays else "tool_calling",
         session=index % 4 != 3,
         messages=[Message(role="system", content="Count."), Message(role="user", content=f"Task {index}.")],
         tools=[],

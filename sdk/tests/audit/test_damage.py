@@ -20,6 +20,9 @@ PLAYED = "run/0/0"
 """A rollout with a session, and with steps."""
 
 
+PROGRAMS = healthy_log(troubled=False, programs=True)
+
+
 class Damage(NamedTuple):
     """A damaged log, and a record that must be named."""
 
@@ -220,6 +223,38 @@ def two_ends() -> Damage:
     return Damage(QUIET.ended(finished, finished), Place("runs", 0, 2))
 
 
+def of_program(kind: str, change: Callable[[Body], object], wanted: Callable[[Body], object]) -> Damage:
+    record = PROGRAMS.first(kind, wanted)
+    damaged = altered(record, change)
+    return Damage(PROGRAMS.put(record, damaged), damaged)
+
+
+def was_heard(body: Body) -> bool:
+    return "asked" in body
+
+
+def has_heard(body: Body) -> bool:
+    return any("context" in step for step in body["trajectory"]["steps"])
+
+
+def in_heard_trajectory(change: Callable[[Body], object]) -> Damage:
+    return of_program("TrajectoryFinished", lambda body: change(body["trajectory"]["steps"]), has_heard)
+
+
+def lost_of_program(kind: str, witness: str, wanted: Callable[[Body], object] = lambda body: True) -> Damage:
+    lost = PROGRAMS.first(kind, wanted)
+    return Damage(PROGRAMS.without(lost), PROGRAMS.rollout(lost.rollout_id, witness))
+
+
+def heard_of_nobody() -> Damage:
+    """A call in the name of a program that nobody asked for."""
+    result = PROGRAMS.first("ModelCallCompleted", was_heard)
+    call = f"{result.rollout_id}/1/66/http-0"
+    stranger = altered(result, lambda body: body.update(id=f"{call}/completed", call_id=call))
+    stranger = PROGRAMS.again(stranger, id=f"{call}/completed")
+    return Damage(PROGRAMS.put(result, result, stranger), stranger)
+
+
 DAMAGES: dict[str, tuple[Invariant, Callable[[], Damage]]] = {
     "a task is lost": (Invariant.PLAN, lambda: dropped("RolloutRequested", "RewardAssigned")),
     "a task is double": (Invariant.PLAN, lambda: at_once("RolloutRequested")),
@@ -303,6 +338,35 @@ DAMAGES: dict[str, tuple[Invariant, Callable[[], Damage]]] = {
     "a session is closed twice, late": (Invariant.CALLS, lambda: doubled("SessionClosed")),
     "an answer was not asked for": (Invariant.CALLS, unasked_answer),
     "a reply is accepted twice": (Invariant.CALLS, accepted_twice),
+    "a program's call is of nobody": (Invariant.CALLS, heard_of_nobody),
+    "a program's call is lost": (
+        Invariant.STEPS,
+        lambda: lost_of_program("ModelCallCompleted", "TrajectoryFinished", was_heard),
+    ),
+    "a program's end is lost": (
+        Invariant.STEPS,
+        lambda: lost_of_program("ProgramFinished", "TrajectoryFinished"),
+    ),
+    "a program's request is lost": (
+        Invariant.CALLS,
+        lambda: lost_of_program("ProgramRequested", "ProgramFinished"),
+    ),
+    "a program was told another model": (
+        Invariant.REQUESTS,
+        lambda: of_program("ProgramRequested", lambda body: body.update(model="other"), bool),
+    ),
+    "a program's step has another context": (
+        Invariant.STEPS,
+        lambda: in_heard_trajectory(lambda steps: steps[0]["context"].pop()),
+    ),
+    "a program's end says something else": (
+        Invariant.STEPS,
+        lambda: in_heard_trajectory(lambda steps: steps[-1].update(result="other")),
+    ),
+    "a program's reply is another message": (
+        Invariant.CONTENT,
+        lambda: in_heard_trajectory(lambda steps: steps[0].update(message=0)),
+    ),
     "a model call's request is lost": (
         Invariant.STEPS,
         lambda: dropped("ModelCallRequested", "TrajectoryFinished"),

@@ -21,11 +21,12 @@ RESULTS = {
     "SessionReady",
     "ToolCallCompleted",
     "ToolCallFailed",
+    "ProgramFinished",
     "SessionClosed",
     "SessionFailed",
 }
 
-logs = st.builds(healthy_log, st.sampled_from(SEEDS), st.just(True), st.booleans())
+logs = st.builds(healthy_log, st.sampled_from(SEEDS), st.just(True), st.booleans(), programs=st.booleans())
 poisoned = st.builds(healthy_log, st.sampled_from(SEEDS), poisoned=st.just(True))
 
 
@@ -45,10 +46,11 @@ def interleaved(log: AuditedLog, random: Random, most: int) -> AuditedLog:
     return replace(log, records=tuple(records))
 
 
+@pytest.mark.parametrize("programs", [False, True])
 @pytest.mark.parametrize("cancelled", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_healthy_run_is_clean(seed: int, cancelled: bool) -> None:
-    report = healthy_log(seed, cancelled=cancelled).audit()
+def test_a_healthy_run_is_clean(seed: int, cancelled: bool, programs: bool) -> None:
+    report = healthy_log(seed, cancelled=cancelled, programs=programs).audit()
     assert report.verdict is Verdict.CLEAN, str(report)
     assert report.status == ("cancelled" if cancelled else "finished")
     assert report.rewards == report.admitted == report.rollouts
@@ -75,6 +77,9 @@ def test_the_runs_have_seen_troubles() -> None:
     values = b"".join(record.value for seed in SEEDS for record in healthy_log(seed).records)
     assert seen >= {"RolloutSnapshot", "ModelCallFailed", "ToolCallFailed", "SessionRequested"}
     assert all(word in values for word in (b'"TimerFired"', b'"failed_attempts":[{', b'"context_overflow"'))
+    played = [r for seed in SEEDS for r in healthy_log(seed, programs=True).of("TrajectoryFinished")]
+    heard = b"".join(record.value for record in played if b'"kind":"program"' in record.value)
+    assert all(word in heard for word in (b'"context":[', b'"completed"', b'"program_error"'))
 
 
 @settings(max_examples=25, deadline=None)
