@@ -32,13 +32,13 @@ from odradek_schemas import ids
 from odradek_schemas.codec import InvalidValue, RecordError, decode, encode, read_envelope
 from odradek_schemas.events import (
     Asked,
-    ProgramFinished,
-    ProgramRequested,
     Dataset,
     Event,
     ModelCallCompleted,
     ModelCallFailed,
     ModelCallRequested,
+    ProgramFinished,
+    ProgramRequested,
     RecordCoordinates,
     RolloutRequested,
     RunCancelled,

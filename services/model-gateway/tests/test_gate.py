@@ -85,14 +85,14 @@ def asks(per_minute: int, units: int = 1) -> Callable[[], Ask]:
     return lambda: Ask("m", 100, (Charge("m/requests", "requests_per_minute of 'm'", per_minute, units),))
 
 
-async def test_a_rate_is_kept_and_who_can_not_have_it_in_time_is_told_at_once() -> None:
-    visitors = Visitors(gate(100), asks(per_minute=20))
+async def test_a_rate_is_kept_and_who_can_not_have_it_in_time_is_told() -> None:
+    visitors = Visitors(gate(100), asks(per_minute=66))
     results = await asyncio.gather(
-        *(visitors.come("run", seconds=5) for _ in range(10)), return_exceptions=True
+        *(visitors.come("run", seconds=0.5) for _ in range(20)), return_exceptions=True
     )
     refused = [result for result in results if isinstance(result, CallError)]
-    assert 1 <= len(visitors.order) <= 3, "one at once, and another each 3.3 s"
-    assert len(refused) == 10 - len(visitors.order)
+    assert 6 <= len(visitors.order) <= 7, "six at once, and another each second"
+    assert len(refused) == 20 - len(visitors.order)
     assert all("requests_per_minute of 'm'" in str(error) for error in refused)
 
 

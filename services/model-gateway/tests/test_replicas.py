@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odradek.models import ModelSettings
+from odradek_model_gateway import breaker
 from odradek_model_gateway.breaker import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, MOST_FAILURES, Breaker
 from odradek_model_gateway.failures import CallError
-from odradek_model_gateway.limits import Ask, LocalLimits
+from odradek_model_gateway.limits import Ask, LocalLimits, Refusal
 from odradek_model_gateway.replicas import Replicas, choose, ranked, turned
 from odradek_schemas.events import ModelCallRequested
 from odradek_schemas.failures import FailureKind
@@ -166,3 +167,35 @@ async def test_only_a_tries_own_time_tells_that_a_replica_is_ill(patience: float
     except CallError as error:
         reached = "no answer within" not in error.failure.message
     assert reached != ill
+
+
+class Slow(LocalLimits):
+    """Limits that take a while to say yes."""
+
+    async def begin(self, ask: Ask) -> Refusal | None:
+        await asyncio.sleep(0.01)
+        return await super().begin(ask)
+
+
+async def test_of_those_who_come_together_one_tries_a_replica_that_was_ill(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Caught: all had chosen it before the first had its turn, and each that failed doubled the pause."""
+    monkeypatch.setattr(breaker, "FIRST_PAUSE_SECONDS", 0.05)
+    replicas = Replicas(ModelSettings.at("http://a/v1", model="m"), "m", Slow())
+    tried = 0
+
+    async def fail() -> None:
+        nonlocal tried
+        async with replicas.one_for(call(), 1):
+            tried += 1
+            raise CallError(FailureKind.UPSTREAM_UNAVAILABLE, "no")
+
+    for _ in range(MOST_FAILURES):
+        with pytest.raises(CallError):
+            await fail()
+    await asyncio.sleep(0.06)
+    ends = await asyncio.gather(*(fail() for _ in range(10)), return_exceptions=True)
+    assert tried == MOST_FAILURES + 1
+    assert sum("not asked" in str(end) for end in ends) == 9
+    assert replicas.places[0].gate.under_way == 0

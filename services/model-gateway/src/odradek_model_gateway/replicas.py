@@ -19,7 +19,7 @@ from odradek.models import ModelSettings, Replica
 from odradek_model_gateway.breaker import Breaker
 from odradek_model_gateway.failures import CallError
 from odradek_model_gateway.gate import Gate
-from odradek_model_gateway.limits import Limits
+from odradek_model_gateway.limits import Ask, Limits
 from odradek_model_gateway.quota import Quota
 from odradek_model_gateway.width import Width
 from odradek_schemas.events import ModelCallRequested
@@ -69,24 +69,34 @@ class Replicas:
                 or no turn comes before the call's deadline (rate_limited).
             TimeoutError: the try took longer than it may.
         """
-        place = choose(turned(ranked(self.places, event.rollout_id), attempt - 1), time.monotonic())
-        ask = self._quota.ask(place.url, place.gate.width.most, event)
         until = asyncio.get_running_loop().time() + event.deadline.timestamp() - time.time()
-        async with place.gate.turn(event.run_id, ask, until):
-            visit, began = Visit(place.url), time.monotonic()
-            place.breaker.ask(began)
-            try:
-                async with asyncio.timeout(self._timeout):
-                    yield visit
-            except CallError as error:
-                _note(place, error, began)
-                raise
-            except (asyncio.CancelledError, TimeoutError):
-                self._given_up(place, time.monotonic() - began)
-                raise
-            place.breaker.succeeded()
-            place.gate.width.succeeded(began, time.monotonic(), visit.usage.completion_tokens)
-            self._quota.used(ask, visit.usage)
+        order = turned(ranked(self.places, event.rollout_id), attempt - 1)
+        while True:
+            place = choose(order, time.monotonic())
+            ask = self._quota.ask(place.url, place.gate.width.most, event)
+            async with place.gate.turn(event.run_id, ask, until):
+                if not place.breaker.left(time.monotonic()):
+                    async with self._visited(place, ask) as visit:
+                        yield visit
+                    return
+                ask.tokens = 0  # it fell ill meanwhile, or somebody else tries it
+
+    @asynccontextmanager
+    async def _visited(self, place: Place, ask: Ask) -> AsyncIterator[Visit]:
+        visit, began = Visit(place.url), time.monotonic()
+        place.breaker.ask(began)
+        try:
+            async with asyncio.timeout(self._timeout):
+                yield visit
+        except CallError as error:
+            _note(place, error, began)
+            raise
+        except (asyncio.CancelledError, TimeoutError):
+            self._given_up(place, time.monotonic() - began)
+            raise
+        place.breaker.succeeded()
+        place.gate.width.succeeded(began, time.monotonic(), visit.usage.completion_tokens)
+        self._quota.used(ask, visit.usage)
 
     def _given_up(self, place: Place, seconds: float) -> None:
         """A call was given up: for its run's sake, for its own deadline's, or because a try's whole time has passed."""

@@ -128,6 +128,9 @@ class SharedLimits:
                 self._found()
                 for step, answer in zip(steps, answers, strict=True):
                     step.settle(answer)
+            finally:
+                for step in steps:
+                    step.settle(None)
 
     def _written(self, steps: list[Step]) -> tuple[list[str], list[str | bytes | float]]:
         """The script's keys and arguments."""
