@@ -80,14 +80,14 @@ class AgentModel:
         if wanted is None:
             return {"role": "assistant", "content": "There is no tool for it."}, "stop"
         call_id = next(self._ids)
-        self._called.add(call_id)
+        self._called.add(_plain(call_id))
         function = {"name": wanted.name, "arguments": wanted.arguments}
         call = {"id": call_id, "type": "function", "function": function}
         return {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
 
     def _observed(self, message: dict[str, Any]) -> str | None:
         """What came of a call of this model's; programs put other calls into the conversation, too."""
-        if message["role"] != "tool" or message.get("tool_call_id") not in self._called:
+        if message["role"] != "tool" or _plain(message["tool_call_id"]) not in self._called:
             return None
         return json.dumps(message["content"])
 
@@ -111,6 +111,11 @@ async def on_loopback(app: web.Application) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
+
+
+def _plain(call_id: str) -> str:
+    """The letters and digits of an id: OpenClaw leaves out what else there is."""
+    return "".join(filter(str.isalnum, call_id))
 
 
 def _texts(messages: list[dict[str, Any]]) -> Iterator[str]:

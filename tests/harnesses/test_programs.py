@@ -13,8 +13,10 @@ from tests.harnesses.installing import version_of
 UNTESTED = {"swe-agent"}
 TESTED = [name for name in program_names({}) if name not in UNTESTED]
 
-PLAY_SECONDS = 90.0
-FAULT_SECONDS = 30.0
+PLAY_SECONDS = 180.0
+FAULT_SECONDS = 60.0
+
+pytestmark = pytest.mark.timeout(240)
 
 installed = [pytest.param(name, marks=[pytest.mark.harness, pytest.mark.slow], id=name) for name in TESTED]
 PROGRAMS = pytest.mark.parametrize("program", ["openai-agent", *installed], indirect=True)
