@@ -6,7 +6,7 @@ It reads a file, writes another that only who has read the first can write, and 
 import itertools
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -34,19 +34,19 @@ def ask(workspace: Path, number: int) -> None:
 
 
 class AgentModel:
-    """`steps`: what it was brought to do, in order. `fault`: a status that it answers to all instead."""
+    """`steps`: what it was brought to do, in order. `fault`: a status that it answers to all instead, `refused` times."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
         self.fault: int | None = None
-        self.asked = 0
+        self.refused = 0
         self._ids = map("call_{}".format, itertools.count(1))
         self._called: set[str] = set()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        self.asked += 1
         if self.fault is not None:
+            self.refused += 1
             error = {"message": "the scripted model refuses", "type": "scripted", "code": None}
             return web.json_response({"error": error}, status=self.fault)
         message, reason = self._next(body)
@@ -58,17 +58,18 @@ class AgentModel:
         )  # fmt: skip
 
     def _next(self, body: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        seen = [text for text in map(self._observed, body["messages"]) if text is not None]
+        texts = [_text(message) for message in body["messages"]]
         tools = [tool["function"] for tool in body.get("tools") or []]
-        if len(seen) == 0:
-            told = any(TASK in text for text in _texts(body["messages"]))
-            return self._call("read" if told else "not the task", shell_call(tools, "cat question.txt"))
-        if len(seen) == 1:
-            return self._call("write", shell_call(tools, f"echo {_doubled(seen[0])} > answer.txt"))
-        return self._end(tools, json.dumps(body["messages"]))
+        match sum(map(self._is_answer, body["messages"])):
+            case 0:
+                told = any(TASK in text for text in texts)
+                return self._call("read" if told else "not the task", shell_call(tools, "cat question.txt"))
+            case 1:
+                return self._call("write", shell_call(tools, f"echo {_doubled(texts)} > answer.txt"))
+        return self._end(tools, any(SUBMIT in text for text in texts))
 
-    def _end(self, tools: list[Tool], said: str) -> tuple[dict[str, Any], str]:
-        if SUBMIT in said:
+    def _end(self, tools: list[Tool], to_submit: bool) -> tuple[dict[str, Any], str]:
+        if to_submit:
             return self._call("end", shell_call(tools, f"echo {SUBMIT}; echo {RESULT}"))
         if (wanted := last_call(tools, RESULT)) is not None:
             return self._call("end", wanted)
@@ -80,16 +81,14 @@ class AgentModel:
         if wanted is None:
             return {"role": "assistant", "content": "There is no tool for it."}, "stop"
         call_id = next(self._ids)
-        self._called.add(call_id)
+        self._called.add(_plain(call_id))
         function = {"name": wanted.name, "arguments": wanted.arguments}
         call = {"id": call_id, "type": "function", "function": function}
         return {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
 
-    def _observed(self, message: dict[str, Any]) -> str | None:
-        """What came of a call of this model's; programs put other calls into the conversation, too."""
-        if message["role"] != "tool" or message.get("tool_call_id") not in self._called:
-            return None
-        return json.dumps(message["content"])
+    def _is_answer(self, message: dict[str, Any]) -> bool:
+        """Whether it answers a call of this model's; programs put other calls into the conversation, too."""
+        return message["role"] == "tool" and _plain(message["tool_call_id"]) in self._called
 
 
 @asynccontextmanager
@@ -113,15 +112,20 @@ async def on_loopback(app: web.Application) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
-def _texts(messages: list[dict[str, Any]]) -> Iterator[str]:
-    for message in messages:
-        content = message.get("content") or ""
-        yield content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+def _plain(call_id: str) -> str:
+    """The letters and digits of an id: OpenClaw leaves out what else there is."""
+    return "".join(filter(str.isalnum, call_id))
 
 
-def _doubled(observation: str) -> str:
-    found = re.search(r"the number is (\d+)", observation)
-    return str(2 * int(found[1])) if found else f"no number in {observation[:200]}"
+def _text(message: dict[str, Any]) -> str:
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def _doubled(texts: list[str]) -> str:
+    """What was read is in the answer to the call, or, in NOOA, in a message after it."""
+    found = re.search(r"the number is (\d+)", "\n".join(texts))
+    return str(2 * int(found[1])) if found else "no number"
 
 
 async def _streamed(

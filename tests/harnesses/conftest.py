@@ -13,13 +13,11 @@ from odradek.programs import Call, Outcome, Program, find_program
 from odradek_env_worker.programs import run
 from tests.harnesses.agent_model import TASK, AgentModel, serving
 from tests.harnesses.alone import MARK
-from tests.harnesses.front import Front, fronting
+from tests.harnesses.gateway import MODEL, RunningGateway, running_gateway
 from tests.harnesses.installing import environment_of, is_installed
 from tests.harnesses.names_asked import NameServer, name_server
 
 MANIFESTS = Path(__file__).parent / "manifests"
-TOKEN = "odk-7f3a-token-of-this-rollout"
-MODEL = "org/scripted-1"
 
 
 @dataclass
@@ -27,25 +25,26 @@ class Stage:
     """All that a program meets. `names`: None where the machine's own name server is asked."""
 
     model: AgentModel
-    front: Front
-    url: str
+    gateway: RunningGateway
     workspace: Path
     names: NameServer | None
 
     async def play(self, program: Program, seconds: float) -> Outcome:
-        call = Call(prompt=TASK, model=MODEL, base_url=self.url, token=TOKEN, rollout_id="run/0/0")
+        call = Call(TASK, MODEL, self.gateway.url, self.gateway.token, "run/0/0")
         return await run(program, call, self.workspace, seconds, environment_of(program))
 
 
 @pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+async def stage(kafka: str, prefix: str, tmp_path: Path) -> AsyncIterator[Stage]:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     model = AgentModel()
-    async with serving(model) as upstream, name_server() if MARK in os.environ else nullcontext() as names:
-        front = Front(upstream, TOKEN)
-        async with fronting(front) as url:
-            yield Stage(model, front, url, workspace, names)
+    async with (
+        serving(model) as upstream,
+        running_gateway(kafka, prefix, tmp_path / "blobs", upstream) as gateway,
+        name_server() if MARK in os.environ else nullcontext() as names,
+    ):
+        yield Stage(model, gateway, workspace, names)
 
 
 @pytest.fixture

@@ -63,6 +63,12 @@ def test_a_result_in_the_last_event_that_fits() -> None:
     assert ended(agent, stdout).result == "4\u20282"
 
 
+def test_a_result_at_the_first_of_several_paths() -> None:
+    agent = program({"read": "jsonl", "path": "said.text | finish.message"})
+    assert ended(agent, lines({"finish": {"message": "a"}}, {"other": 1})).result == "a"
+    assert ended(agent, lines({"finish": {"message": "a"}}, {"said": {"text": "b"}})).result == "b"
+
+
 @pytest.mark.parametrize("stdout", ["", "no json", "[" * 100_000, '{"other": 1}'])
 def test_a_result_that_is_not_there_is_a_failure(stdout: str) -> None:
     agent = program({"read": "json", "path": "result"})

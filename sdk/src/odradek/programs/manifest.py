@@ -64,7 +64,8 @@ class Source(Place):
     """What stands at a place.
 
     `json` and `jsonl`: at the dotted `path` of the document, or of the last event that holds all of `match` (dotted
-    paths, too) and has such a path. `*` is every entry of a list.
+    paths, too) and has such a path. `*` is every entry of a list; of paths with `|` between them the first counts that
+    is there.
     """
 
     read: Literal["all", "last_line", "json", "jsonl"] = "all"

@@ -49,7 +49,8 @@ def _values_in(document: Any, source: Source, path: str | None) -> list[Any]:
         list(_along(document, where)) != [value] for where, value in source.match.items()
     ):
         return []
-    return list(_along(document, source.path if path is None else path))
+    paths = (source.path if path is None else path).split("|")
+    return next((found for found in (list(_along(document, one.strip())) for one in paths) if found), [])
 
 
 def _along(document: Any, path: str) -> Iterator[Any]:

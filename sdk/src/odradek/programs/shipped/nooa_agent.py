@@ -31,6 +31,7 @@ class Worker(Agent, llm=llm):
 
     async def solve(self, task: str) -> str:
         """Do the task in the current folder, and say in a line what came of it."""
+        ...  # noqa: PIE790 - to NOOA it means that the model does this
 
 
 print(json.dumps({"result": asyncio.run(Worker().solve(sys.stdin.read()))}))
