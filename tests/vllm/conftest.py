@@ -10,6 +10,7 @@ import pytest
 from aiohttp import ClientSession, ClientTimeout
 
 from odradek.models import ModelSettings
+from odradek_model_gateway.replies import Tell
 from odradek_schemas.base import JsonObject
 from odradek_schemas.events import Event, ModelCallCompleted, ModelCallFailed, ModelCallRequested
 from odradek_schemas.messages import Message, Sampling
@@ -44,7 +45,13 @@ class Stage:
         return _completed((await self.gateway.told())[-1])
 
     async def call(self, model: str, sampling: Sampling, messages: Sequence[Message]) -> ModelCallCompleted:
-        """Ask as a call from the log is asked."""
+        """Ask as a call from the log is asked, which is answered."""
+        return _completed(await self.ask(model, sampling, messages))
+
+    async def ask(
+        self, model: str, sampling: Sampling, messages: Sequence[Message], tell: Tell | None = None
+    ) -> ModelCallCompleted | ModelCallFailed:
+        """The same, however it ends; with `tell` vLLM is asked for a stream."""
         event = ModelCallRequested(
             id=f"run/0/0/1/{len(messages)}",
             run_id="run",
@@ -54,7 +61,7 @@ class Stage:
             sampling=sampling,
             deadline=datetime.now(UTC) + timedelta(seconds=MODEL_SECONDS),
         )
-        return _completed(await self.gateway.core.call(event))
+        return await self.gateway.core.call(event, tell)
 
 
 @pytest.fixture(scope="session")

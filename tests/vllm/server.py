@@ -28,8 +28,11 @@ SETTINGS = {
     "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",
 }
-# In 32 bits a token's probability hardly depends on what else is computed with it.
-ARGUMENTS = ("--served-model-name", MODEL, "--host", "127.0.0.1", "--dtype", "float32", "--enforce-eager")
+ARGUMENTS = (
+    *("--served-model-name", MODEL, "--host", "127.0.0.1", "--enforce-eager"),
+    *("--dtype", "float32"),  # in which a token's probability hardly depends on what else is computed with it
+    *("--enable-auto-tool-choice", "--tool-call-parser", "hermes"),
+)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,15 @@
 """What vLLM was shown and chose is in the log, token for token, however it was asked; and samples are made of it."""
 
+import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from odradek_schemas.events import ModelCallCompleted, PolicyUpdated
+from odradek_model_gateway.replies import Tell
+from odradek_schemas.events import ModelCallCompleted, ModelCallFailed, PolicyUpdated
+from odradek_schemas.failures import FailureKind
 from odradek_schemas.messages import Message, Sampling, TokenRecord
 from odradek_schemas.rollouts import Group, ModelStep, RolloutStatus, Trajectory
 from odradek_training import Branch, samples
@@ -21,6 +24,21 @@ PROMPT = [
 WRITTEN: Any = [message.model_dump(exclude_none=True) for message in PROMPT]
 GREEDY = Sampling(temperature=0.0, max_tokens=MOST)
 SEEDED = Sampling(temperature=1.0, seed=7, max_tokens=MOST)
+
+GO: Any = {
+    "type": "function",
+    "function": {
+        "name": "go",
+        "strict": True,
+        "parameters": {
+            "type": "object",
+            "properties": {"far": {"type": "boolean"}},
+            "required": ["far"],
+            "additionalProperties": False,
+        },
+    },
+}
+GO_IS_CALLED: Any = {"type": "function", "function": {"name": "go"}}
 
 Ask = Callable[[Stage, str, Sampling], Awaitable[ModelCallCompleted]]
 
@@ -64,6 +82,30 @@ async def test_a_replys_text_is_what_its_tokens_spell(stage: Stage, model: str) 
     call = await stage.call(model, GREEDY, PROMPT)
     spelt = await stage.vllm.detokenize(tokens_of(call).completion_token_ids or [])
     assert spelt == call.message.text + (END if call.finish_reason == "stop" else "")
+
+
+async def test_a_called_tool_keeps_its_tokens(stage: Stage) -> None:
+    """Caught: a stream that leaves out the ids of what its server's parser swallows."""
+    sampling = GREEDY.model_copy(update={"max_tokens": 10 * MOST, "tool_choice": GO_IS_CALLED})
+    asked = {"messages": WRITTEN, "tools": [GO]}
+    whole = await stage.post("/v1/chat/completions", "free", sampling, asked)
+    streamed = await stage.post("/v1/chat/completions", "free", sampling, {**asked, "stream": True})
+    assert tokens_of(whole).completion_token_ids == tokens_of(streamed).completion_token_ids
+    for call in (whole, streamed):
+        assert tokens_of(call).complete
+        (called,) = call.message.tool_calls or []
+        arguments = json.loads(called.function.arguments)
+        assert arguments in ({"far": True}, {"far": False})
+        spelt = await stage.vllm.detokenize(tokens_of(call).completion_token_ids or [])
+        written = spelt.removeprefix("<tool_call>").removesuffix(f"</tool_call>{END}")
+        assert json.loads(written) == {"name": called.function.name, "arguments": arguments}
+
+
+@pytest.mark.parametrize("tell", [None, lambda delta: None], ids=["whole", "streamed"])
+async def test_a_prompt_that_is_too_long_is_told_as_such(stage: Stage, tell: Tell | None) -> None:
+    call = await stage.ask("free", GREEDY, [Message(role="user", content="x" * 2000)], tell)
+    assert isinstance(call, ModelCallFailed)
+    assert (call.failure.kind, call.tries) == (FailureKind.CONTEXT_OVERFLOW, 1)
 
 
 async def test_a_conversation_is_one_sample_where_it_is_tokenised_as_it_was_chosen(stage: Stage) -> None:
