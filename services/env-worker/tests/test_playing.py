@@ -1,5 +1,6 @@
 """Agent programs in sessions: what they are given, what their end comes to, and that none is begun twice."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,9 @@ class Programs:
     def __init__(self, outcome: Outcome) -> None:
         self.calls: list[tuple[Call, float]] = []
         self.workspaces: list[Path] = []
+        self.begun = asyncio.Event()
+        self.gate = asyncio.Event()
+        self.gate.set()
         self._outcome = outcome
 
     def find(self, name: str) -> Program:
@@ -82,6 +86,8 @@ class Programs:
     async def run(self, program: Program, call: Call, workspace: Path, seconds: float) -> Outcome:
         self.calls.append((call, seconds))
         self.workspaces.append(workspace)
+        self.begun.set()
+        await self.gate.wait()
         note = workspace / "note"
         note.write_text(note.read_text()[::-1])
         return self._outcome
@@ -95,7 +101,7 @@ def host_of(programs: Programs, committed: list[Output], clock: datetime = NOW) 
     async def commit(outputs: Outputs) -> None:
         committed.extend(output for output in outputs if isinstance(output, Output))
 
-    player = Player("http://gateway", SIGNER, programs.find, programs.run, lambda: clock)
+    player = Player("http://gateway", SIGNER, 1, programs.find, programs.run, lambda: clock)
     sessions = Sessions(lambda _: Desk(), remember=remembering(commit), play=player.at(3))
     return SessionHost(sessions, ToolThreads(2, 1, _give_up), Flights(None), lambda: clock)
 
@@ -245,3 +251,21 @@ def test_a_request_that_can_not_be_read_fails_the_program() -> None:
     assert reply.topic == "model-results"
     assert isinstance(reply.event, ProgramFailed)
     assert (reply.event.call_id, reply.event.failure.kind) == (f"{SESSION}/2", FailureKind.UNREADABLE_RECORD)
+
+
+async def test_one_that_finds_no_place_in_time_was_not_begun() -> None:
+    """One at a time: what waits is nowhere noted as begun, and its failure says what to do."""
+    programs, committed = Programs(Outcome(result="")), list[Output]()
+    programs.gate.clear()
+    host = host_of(programs, committed)
+    await tell(host, SessionRequested(**ids("open"), environment="desk", task={}, seed=0))
+    under_way = asyncio.ensure_future(tell(host, running()))
+    await programs.begun.wait()
+    short = running().model_copy(update={"id": f"{SESSION}/3", "timeout_seconds": 0.05})
+    (reply, *_) = await tell(host, short)
+    assert isinstance(reply.event, ProgramFailed)
+    assert reply.event.failure.kind is FailureKind.PROGRAM_DEADLINE
+    assert "ODRADEK_PROGRAMS" in reply.event.failure.message
+    programs.gate.set()
+    await under_way
+    assert len(committed) == len(programs.calls) == 1

@@ -52,7 +52,7 @@ def create_player(settings: EnvSettings) -> Player | None:
     """Lets agent programs play, where there is a gateway for them. Raises AccessError."""
     if settings.gateway_url is None or settings.access_secret_file is None:
         return None
-    return Player(settings.gateway_url, Signer.from_file(settings.access_secret_file))
+    return Player(settings.gateway_url, Signer.from_file(settings.access_secret_file), settings.programs)
 
 
 def _give_up(flights: Flights) -> None:
