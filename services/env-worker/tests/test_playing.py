@@ -12,6 +12,7 @@ from odradek.environment import Environment
 from odradek.programs import Call, Outcome, Program, Trouble, UnknownProgram
 from odradek.sessions import Sessions
 from odradek_env_worker.flights import Flights
+from odradek_env_worker.gateway import Gateway
 from odradek_env_worker.host import AFTER_PROGRAM_SECONDS, SessionHost, remembering
 from odradek_env_worker.playing import Player
 from odradek_env_worker.threads import ToolThreads
@@ -97,11 +98,32 @@ def _give_up() -> None:
     raise AssertionError("gave up without a reason")
 
 
-def host_of(programs: Programs, committed: list[Output], clock: datetime = NOW) -> SessionHost:
+class FixedGateway(Gateway):
+    """One that is there, or away for good; `waited`: for how often it was waited."""
+
+    def __init__(self, there: bool) -> None:
+        super().__init__("http://gateway")
+        self._there = there
+        self.waited = 0
+
+    async def is_there(self) -> bool:
+        return self._there
+
+    async def comes_back(self, seconds: float = 0.0) -> bool:
+        self.waited += 1
+        return False
+
+
+THERE = FixedGateway(there=True)
+
+
+def host_of(
+    programs: Programs, committed: list[Output], clock: datetime = NOW, gateway: Gateway | None = None
+) -> SessionHost:
     async def commit(outputs: Outputs) -> None:
         committed.extend(output for output in outputs if isinstance(output, Output))
 
-    player = Player("http://gateway", SIGNER, 1, programs.find, programs.run, lambda: clock)
+    player = Player(gateway or THERE, SIGNER, 1, programs.find, programs.run, lambda: clock)
     sessions = Sessions(lambda _: Desk(), remember=remembering(commit), play=player.at(3))
     return SessionHost(sessions, ToolThreads(2, 1, _give_up), Flights(None), lambda: clock)
 
@@ -269,3 +291,27 @@ async def test_one_that_finds_no_place_in_time_was_not_begun() -> None:
     programs.gate.set()
     await under_way
     assert len(committed) == len(programs.calls) == 1
+
+
+async def test_a_failure_while_the_gateway_is_away_is_not_the_programs() -> None:
+    """Caught: rollouts that are given up because a gateway was restarted."""
+    gateway = FixedGateway(there=False)
+    programs = Programs(Outcome(trouble=Trouble.EXIT_CODE, reason="connection refused", exit_code=1))
+    host = host_of(programs, [], gateway=gateway)
+    await tell(host, SessionRequested(**ids("open"), environment="desk", task={}, seed=0))
+    (reply, *_) = await tell(host, running())
+    assert isinstance(reply.event, ProgramFailed)
+    assert reply.event.failure.kind is FailureKind.GATEWAY_UNAVAILABLE
+    assert reply.event.failure.retried
+    assert gateway.waited == 1
+
+
+async def test_a_gateway_is_there_while_it_listens() -> None:
+    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+    gateway = Gateway(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    assert await gateway.is_there()
+    assert await gateway.comes_back(0.0)
+    server.close()
+    await server.wait_closed()
+    assert not await gateway.is_there()
+    assert not await gateway.comes_back(0.3)

@@ -14,30 +14,32 @@ from odradek.session_replies import fault, names, overdue, program_failed
 from odradek.sessions import Desk, Play
 from odradek.threads import in_thread
 from odradek_env_worker import programs
+from odradek_env_worker.gateway import Gateway
 from odradek_runtime.access import Access, Signer
 from odradek_schemas.events import ProgramFailed, ProgramFinished, ProgramRequested
 from odradek_schemas.events.base import now
 from odradek_schemas.failures import Failure, FailureKind
 
 _PREFIX = "odradek-workspace-"
+_MAY_BE_THE_GATEWAYS = frozenset({Trouble.EXIT_CODE, Trouble.REPORTED, Trouble.NO_RESULT})
 _NEVER_BEGAN = frozenset({Trouble.NOT_INSTALLED, Trouble.NOT_CALLABLE, Trouble.UNREACHABLE})
 
 Run = Callable[[Program, Call, Path, float], Awaitable[Outcome]]
 
 
 class Player:
-    """Lets programs play that ask the gateway at `gateway_url` (without /v1), `most` of them at once."""
+    """Lets programs play that ask `gateway`, `most` of them at once."""
 
     def __init__(
         self,
-        gateway_url: str,
+        gateway: Gateway,
         signer: Signer,
         most: int,
         find: Callable[[str], Program] = find_program,
         run: Run = programs.run,
         clock: Callable[[], datetime] = now,
     ) -> None:
-        self._gateway_url = gateway_url
+        self._gateway = gateway
         self._signer = signer
         self._most = most
         self._places = asyncio.Semaphore(most)
@@ -78,6 +80,9 @@ class Player:
             call, seconds = self._call(partition, action), self._left(action)
             outcome = await self._run(program, call, workspace, seconds)
             await in_thread(desk.collect, workspace)
+        if outcome.trouble in _MAY_BE_THE_GATEWAYS and not await self._gateway.is_there():
+            await self._gateway.comes_back()
+            return program_failed(action, fault(action, FailureKind.GATEWAY_UNAVAILABLE, outcome.reason))
         return _reply(action, outcome, 1000 * (time.perf_counter() - began))
 
     def _no_place(self, action: ProgramRequested) -> Failure:
@@ -105,7 +110,7 @@ class Player:
         return Call(
             prompt=action.prompt,
             model=action.model,
-            base_url=self._gateway_url,
+            base_url=self._gateway.url,
             token=self._signer.sign(access),
             rollout_id=action.rollout_id,
         )
