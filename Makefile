@@ -34,7 +34,7 @@ test-harnesses: .venv/dev.done ## Install the agent programs (4 GB) and play eac
 .PHONY: check
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh
 	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
-	@echo "mypy"; $(BIN)/mypy $(addprefix -p ,$(MODULES))
+	@echo "mypy"; $(BIN)/mypy $(addprefix -p ,$(MODULES) benchmarks)
 	@echo "import-linter"; $(BIN)/lint-imports --no-logo
 	@echo "schemas"; $(BIN)/python -m odradek_schemas.generate --check
 	@echo "reliability"; $(BIN)/python -m tests.chaos.matrix --check
