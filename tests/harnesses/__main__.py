@@ -1,4 +1,7 @@
-"""`python -m tests.harnesses [--only NAME ...]`: installs agent programs in a cache, and plays each where nothing else is reached."""
+"""`python -m tests.harnesses [--only NAME ...] [-- ARGUMENTS OF PYTEST]`: installs agent programs and plays each of them.
+
+They are kept in a cache, `$XDG_CACHE_HOME/odradek/harnesses`, and play where nothing but this machine can be reached.
+"""
 
 import argparse
 import os

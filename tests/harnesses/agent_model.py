@@ -34,19 +34,17 @@ def ask(workspace: Path, number: int) -> None:
 
 
 class AgentModel:
-    """`steps`: what it was brought to do, in order. `fault`: a status that it answers to all instead, `refused` times."""
+    """`steps`: what it was brought to do, in order. `fault`: a status that it answers to all instead."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
         self.fault: int | None = None
-        self.refused = 0
         self._ids = map("call_{}".format, itertools.count(1))
         self._called: set[str] = set()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         if self.fault is not None:
-            self.refused += 1
             error = {"message": "the scripted model refuses", "type": "scripted", "code": None}
             return web.json_response({"error": error}, status=self.fault)
         message, reason = self._next(body)

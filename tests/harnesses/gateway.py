@@ -48,7 +48,7 @@ class RunningGateway:
         ) as reader:
             reader.assign([place])
             end = (await reader.end_offsets([place]))[place]
-            await reader.seek_to_beginning(place)
+            reader.seek(place, 0)
             while await reader.position(place) < end:
                 for records in (await reader.getmany(timeout_ms=200)).values():
                     events += map(_event, records)

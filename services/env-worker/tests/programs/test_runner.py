@@ -11,7 +11,7 @@ import pytest
 from tiny_programs import CALL, entries, gone, pids_in, python
 
 from odradek.programs import Trouble
-from odradek.programs.reading import MOST_BYTES
+from odradek.programs.reading import MOST_OF_STREAM
 from odradek_env_worker.programs import run
 
 SEE = """
@@ -142,14 +142,14 @@ async def test_a_flood_of_output_costs_no_memory(workspace: Path) -> None:
     flood = f"""
 for stream in (sys.stdout, sys.stderr):
     for _ in range(150):
-        stream.write("x" * {MOST_BYTES})
+        stream.write("x" * {MOST_OF_STREAM})
 print()
 print("the end")
 """
     outcome = await run(python(flood, result={"read": "last_line"}), CALL, workspace, 120)
     assert outcome.result == "the end", outcome.reason
     grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert grown_kib < 10 * MOST_BYTES >> 10
+    assert grown_kib < 10 * MOST_OF_STREAM >> 10
 
 
 async def test_many_at_once(workspace: Path) -> None:
