@@ -20,20 +20,9 @@ def main() -> None:
     arguments = parser.parse_args()
     for name in arguments.only:
         print(f"{name}: installed in {install(find_program(name, {})):.0f} s", flush=True)
-    chosen = " or ".join(arguments.only)
-    tests = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-m",
-        "harness",
-        "-k",
-        chosen,
-        "tests/harnesses",
-        *arguments.rest,
-    ]
-    alone = [*ALONE, sys.executable, "-m", "tests.harnesses.alone", *tests]
-    os.execvp(alone[0], alone)
+    chosen = ("-m", "harness", "-k", " or ".join(arguments.only), "tests/harnesses", *arguments.rest)
+    python = (sys.executable, "-m")
+    os.execvp(ALONE[0], [*ALONE, *python, "tests.harnesses.alone", *python, "pytest", *chosen])
 
 
 if __name__ == "__main__":

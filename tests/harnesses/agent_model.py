@@ -50,10 +50,9 @@ class AgentModel:
         message, reason = self._next(body)
         if body.get("stream"):
             return await _streamed(request, body["model"], message, reason)
+        head = {"id": "1", "object": "chat.completion", "created": 1, "model": body["model"]}
         choice = {"index": 0, "message": message, "finish_reason": reason}
-        return web.json_response(
-            {"id": "1", "object": "chat.completion", "created": 1, "model": body["model"], "choices": [choice], "usage": USAGE}
-        )  # fmt: skip
+        return web.json_response({**head, "choices": [choice], "usage": USAGE})
 
     def _next(self, body: dict[str, Any]) -> tuple[dict[str, Any], str]:
         texts = [_text(message) for message in body["messages"]]
