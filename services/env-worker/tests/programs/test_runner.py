@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tiny_programs import CALL, entries, gone, pids_in, python
+from tiny_programs import CALL, entries, gone, pids_in, python, wait_until
 
 from odradek.programs import Trouble
 from odradek.programs.reading import MOST_OF_STREAM
@@ -134,6 +134,18 @@ async def test_cancelling_ends_it(workspace: Path, homes: Path) -> None:
         await running
     assert all(map(gone, pids))
     assert entries(homes) == []
+
+
+async def test_cancelling_leaves_nothing_at_whatever_moment(workspace: Path, homes: Path) -> None:
+    """From before its home is made until it runs."""
+    for moment in range(12):
+        running = asyncio.create_task(run(python("note()\ntime.sleep(600)"), CALL, workspace, 600))
+        await asyncio.sleep(moment / 100)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert entries(homes) == []
+        wait_until(lambda: all(map(gone, pids_in(workspace, 0))), "a program goes on")
 
 
 async def test_a_flood_of_output_costs_no_memory(workspace: Path) -> None:
