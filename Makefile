@@ -31,6 +31,10 @@ test: .venv/dev.done ## Run all tests, those on a real Kafka included
 test-harnesses: .venv/dev.done ## Install the agent programs (4 GB) and play each, with nothing else to be reached (ONLY="name ...")
 	@$(BIN)/python -m tests.harnesses $(if $(ONLY),--only $(ONLY)) -- $(PYTEST)
 
+.PHONY: test-vllm
+test-vllm: .venv/dev.done ## Install vLLM for the CPU (5 GB, x86-64) and ask it through the gateway: tokens, logprobs, samples
+	@$(BIN)/python -m tests.vllm $(PYTEST)
+
 .PHONY: check
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh
 	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .

@@ -17,7 +17,7 @@ WRITTEN_BY = "# Written by `make lock`: do not edit.\n"
 
 
 def main() -> None:
-    """Locks the installer, the run time, the tools for development, and the weights."""
+    """Locks the installer, the run time, the tools for development, the weights, and vLLM for its test."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -27,6 +27,7 @@ def main() -> None:
     write_lock("run", [*workspace_requirements(), *read("build.in")], more)
     write_lock("dev", read("dev.in"), [*more, "--constraints", str(LOCKS / "run.txt")])
     write_lock("weights", read("weights.in"), [*more, "--no-deps"])
+    write_lock("vllm", read("vllm.in"), [*more, *changes("vllm")])
 
 
 def workspace_requirements() -> list[str]:
@@ -62,6 +63,12 @@ def distribution(requirement: str) -> str:
 def read(name: str) -> list[str]:
     """The lines of an input file, less its comments."""
     return [line for line in (LOCKS / name).read_text().splitlines() if line and not line.startswith("#")]
+
+
+def changes(name: str) -> list[str]:
+    """What `locks/` changes of the requirements that a lock's packages have themselves."""
+    overrides, excludes = LOCKS / f"{name}.overrides", LOCKS / f"{name}.excludes"
+    return ["--overrides", str(overrides), "--excludes", str(excludes)]
 
 
 def write_lock(name: str, lines: list[str], more: list[str]) -> None:

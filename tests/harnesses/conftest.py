@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from odradek.models import ModelSettings
 from odradek.programs import Call, Outcome, Program, find_program
 from odradek_env_worker.programs import run
 from tests.harnesses.agent_model import TASK, AgentModel, serving
 from tests.harnesses.alone import MARK
-from tests.harnesses.gateway import MODEL, RunningGateway, running_gateway
 from tests.harnesses.installing import environment_of, is_installed
 from tests.harnesses.names_asked import NameServer, name_server
+from tests.support.gateway import RunningGateway, running_gateway
 
+MODEL = "org/scripted-1"
 MANIFESTS = Path(__file__).parent / "manifests"
 
 
@@ -30,7 +32,7 @@ class Stage:
     names: NameServer | None
 
     async def play(self, program: Program, seconds: float) -> Outcome:
-        call = Call(TASK, MODEL, self.gateway.url, self.gateway.token, "run/0/0")
+        call = Call(TASK, MODEL, self.gateway.url, self.gateway.token(MODEL), "run/0/0")
         return await run(program, call, self.workspace, seconds, environment_of(program))
 
 
@@ -41,10 +43,14 @@ async def stage(kafka: str, prefix: str, tmp_path: Path) -> AsyncIterator[Stage]
     model = AgentModel()
     async with (
         serving(model) as upstream,
-        running_gateway(kafka, prefix, tmp_path / "blobs", upstream) as gateway,
+        running_gateway(kafka, prefix, tmp_path / "blobs", {MODEL: _asked_once(upstream)}) as gateway,
         name_server() if MARK in os.environ else nullcontext() as names,
     ):
         yield Stage(model, gateway, workspace, names)
+
+
+def _asked_once(upstream: str) -> ModelSettings:
+    return ModelSettings.at(upstream, model="scripted", tries=1)
 
 
 @pytest.fixture

@@ -1,29 +1,25 @@
 """Programs in a cache: each in a folder of its own, installed once for what its manifest asks for."""
 
-import hashlib
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 from odradek.programs import Program
+from tests.support import cache
 
 INSTALL_SECONDS = 900
 CHECK_SECONDS = 120
-DONE = "installed"
 
 
 def folder_of(program: Program) -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    asked = hashlib.sha256(program.install.model_dump_json().encode()).hexdigest()[:12]
-    return cache / "odradek" / "harnesses" / f"{program.name}-{asked}"
+    return cache.folder(f"harnesses/{program.name}", program.install.model_dump_json())
 
 
 def is_installed(program: Program) -> bool:
-    return (folder_of(program) / DONE).exists()
+    return cache.is_filled(folder_of(program))
 
 
 def install(program: Program) -> float:
@@ -31,13 +27,11 @@ def install(program: Program) -> float:
     folder, began = folder_of(program), time.monotonic()
     if is_installed(program):
         return 0.0
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    if program.install.pip:
-        _install_pip(program, folder)
-    if program.install.npm:
-        _install_npm(program, folder)
-    (folder / DONE).touch()
+    with cache.filling(folder):
+        if program.install.pip:
+            _install_pip(program, folder)
+        if program.install.npm:
+            _install_npm(program, folder)
     return time.monotonic() - began
 
 

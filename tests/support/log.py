@@ -75,10 +75,11 @@ class Log:
     async def finished(self, run: str, seconds: float = 90.0) -> RunFinished:
         """Wait for the run's end. Raises TimeoutError."""
         partition = TopicPartition(self.prefix + "runs", partition_of(run, PARTITIONS))
-        consumer = AIOKafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level="read_committed")
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self.bootstrap, isolation_level="read_committed", auto_offset_reset="earliest"
+        )
         async with asyncio.timeout(seconds), consumer:
             consumer.assign([partition])
-            await consumer.seek_to_beginning(partition)
             while True:
                 event = _event("runs", await consumer.getone())
                 if isinstance(event, RunFinished) and event.run_id == run:

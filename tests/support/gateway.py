@@ -1,6 +1,6 @@
-"""A model gateway whose front end serves one program, on a real broker."""
+"""A model gateway whose front end serves one rollout, on a real broker."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,30 +25,51 @@ from odradek_schemas.events import Event, RecordCoordinates
 from odradek_schemas.messages import Sampling
 from odradek_schemas.topics import MODEL_RESULTS
 
-MODEL = "org/scripted-1"
 PROGRAM = "run/0/0/1/1"
 ACCESS_SECONDS = 600
+MODEL_SECONDS = 60.0
 
 
 @dataclass
 class RunningGateway:
-    """Where it is asked, and the token of the rollout that asks."""
+    """Where it is asked over HTTP, and what answers there: `core` calls, `end` listens."""
 
-    url: str
-    token: str
     bootstrap: str
     topic: str
+    signer: Signer
+    core: Gateway
+    end: FrontEnd
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.end.port}"
+
+    def token(self, model: str, sampling: Sampling | None = None) -> str:
+        """The token of the rollout's program, which asks `model` with the run's `sampling`."""
+        now = datetime.now(UTC)
+        access = Access(
+            run_id="run",
+            rollout_id="run/0/0",
+            program_id=PROGRAM,
+            partition=0,
+            model=model,
+            sampling=sampling or Sampling(),
+            model_seconds=MODEL_SECONDS,
+            issued=now - timedelta(seconds=1),
+            expires=now + timedelta(seconds=ACCESS_SECONDS),
+        )
+        return self.signer.sign(access)
 
     async def told(self) -> list[Event]:
         """What it wrote of the rollout's calls."""
         place = TopicPartition(self.topic, 0)
         events: list[Event] = []
+        # From the beginning by its own setting: a seek there may be overtaken by the way to the end that is the default.
         async with AIOKafkaConsumer(
-            bootstrap_servers=self.bootstrap, isolation_level="read_committed"
+            bootstrap_servers=self.bootstrap, isolation_level="read_committed", auto_offset_reset="earliest"
         ) as reader:
             reader.assign([place])
             end = (await reader.end_offsets([place]))[place]
-            reader.seek(place, 0)
             while await reader.position(place) < end:
                 for records in (await reader.getmany(timeout_ms=200)).values():
                     events += map(_event, records)
@@ -57,43 +78,27 @@ class RunningGateway:
 
 @asynccontextmanager
 async def running_gateway(
-    bootstrap: str, prefix: str, blobs: Path, upstream: str
+    bootstrap: str, prefix: str, blobs: Path, models: Mapping[str, ModelSettings]
 ) -> AsyncIterator[RunningGateway]:
-    """One before the model at `upstream`, which it asks once for each call."""
+    """One before these models' upstreams."""
     await apply_topics(bootstrap, prefix, 1)
-    model = ModelSettings.at(upstream, model="scripted", tries=1)
     settings = GatewaySettings.model_validate(
         {
             "bootstrap_servers": bootstrap,
             "topic_prefix": prefix,
             "partitions": 1,
-            "models": {MODEL: model},
+            "models": models,
             "front_port": 0,
         }
     )
     signer, client, names = Signer(b"s" * 32), HttpClient(connections=8), Names(prefix)
-    end = FrontEnd(settings, signer, Gateway({MODEL: Upstream(model, client)}), client)
+    core = Gateway({name: Upstream(model, client) for name, model in models.items()})
+    end = FrontEnd(settings, signer, core, client)
     await end.start(Surroundings(names, FileBlobStore(blobs), Metrics()))
     try:
-        topic = names.topic(MODEL_RESULTS.name)
-        yield RunningGateway(f"http://127.0.0.1:{end.port}", signer.sign(_access()), bootstrap, topic)
+        yield RunningGateway(bootstrap, names.topic(MODEL_RESULTS.name), signer, core, end)
     finally:
         await end.stop()
-
-
-def _access() -> Access:
-    now = datetime.now(UTC)
-    return Access(
-        run_id="run",
-        rollout_id="run/0/0",
-        program_id=PROGRAM,
-        partition=0,
-        model=MODEL,
-        sampling=Sampling(),
-        model_seconds=30,
-        issued=now - timedelta(seconds=1),
-        expires=now + timedelta(seconds=ACCESS_SECONDS),
-    )
 
 
 def _event(record: Any) -> Event:
