@@ -38,7 +38,7 @@ test-vllm: .venv/dev.done ## Install vLLM for the CPU (5 GB, x86-64) and ask it 
 .PHONY: check
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh
 	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
-	@echo "mypy"; $(BIN)/mypy $(addprefix -p ,$(MODULES))
+	@echo "mypy"; $(BIN)/mypy $(addprefix -p ,$(MODULES) benchmarks)
 	@echo "import-linter"; $(BIN)/lint-imports --no-logo
 	@echo "schemas"; $(BIN)/python -m odradek_schemas.generate --check
 	@echo "reliability"; $(BIN)/python -m tests.chaos.matrix --check

@@ -20,12 +20,30 @@ _BLOCK = re.compile(r"<!-- table: ([a-z-]+) -->\n.*?<!-- end of table -->", re.D
 _FURTHER = {
     "throughput": ("cpu",),
     "budget": ("budget-single-turn", "budget-multi-step"),
+    "gateway": ("gateway",),
     "endurance": ("endurance",),
     "crowd": ("crowd", "loop-delay"),
     "scaling": ("workers", "partitions"),
 }
 """The tables of a measurement besides goal and measured."""
 _CROWDS = {"crowd": "a model that takes 30 s", "crowd.spread": "a model that takes 15 to 45 s"}
+_GATEWAY = {
+    "gateway.kafka": "over Kafka",
+    "gateway.http": "over HTTP",
+    "gateway.http_streamed": "over HTTP, streamed",
+    "gateway.litellm": "LiteLLM's proxy",
+}
+_GATEWAY_FIGURES = {
+    "requests_per_second": "requests per second, as fast as it goes",
+    "requests_per_second_of_one_core": "requests per second of one core",
+    "cpu_ms_per_request": "CPU per request, ms",
+    **{
+        f"{what}_ms_{q}_at_{rate}": f"{told} at {rate}/s, {q}, ms"
+        for rate in (100, 500)
+        for what, told in (("added", "added"), ("first", "added to the first byte"))
+        for q in ("p50", "p90", "p99")
+    },
+}
 _TITLES = {SINGLE_TURN.name: SINGLE_TURN.title, MULTI_STEP.name: MULTI_STEP.title}
 
 
@@ -45,6 +63,7 @@ def rendered(latest: tables.Latest, lines: Sequence[Line]) -> Mapping[str, Calla
         ),
         "budget-single-turn": lambda: tables.budget(latest, "budget.single_turn"),
         "budget-multi-step": lambda: tables.budget(latest, "budget.multi_step"),
+        "gateway": lambda: tables.side_by_side(latest, _GATEWAY, _GATEWAY_FIGURES),
         "history": lambda: tables.history(lines, (*GOALS, *LONG_GOALS)),
         "provenance": lambda: tables.provenance(latest),
     }

@@ -108,7 +108,8 @@ def _settings(folder: Path, models: dict[str, ScriptedModel]) -> LocalSettings:
         kafka_port=0,
         valkey_port=0,
         services_port=0,
-        models=upstreams(models),
+        front_port=0,
+        models=upstreams(MODELS, models),
     )
 
 

@@ -49,6 +49,17 @@ def figure(latest: Latest, series: str, name: str) -> Mapping[str, Any] | None:
     return found
 
 
+def side_by_side(latest: Latest, series: Mapping[str, str], figures: Mapping[str, str]) -> str:
+    """Medians of the same figures of several series: `series` and `figures` by what they are called here."""
+    there = {name: title for name, title in series.items() if name in latest}
+    rows = []
+    for name, title in figures.items():
+        cells = [figure(latest, of, name) for of in there]
+        if any(cells):
+            rows.append((title, *("" if cell is None else number(cell["median"]) for cell in cells)))
+    return markdown(("", *there.values()), rows)
+
+
 def spread(found: Mapping[str, Any]) -> str:
     if len(found["values"]) == 1:
         return "one run"

@@ -31,6 +31,7 @@ PACES = {
     "odradek_cli.groups.AGAIN_SECONDS",
     "odradek_cli.standing.BEHIND_SECONDS",
     "odradek_env_worker.programs.launcher._LOOK_SECONDS",
+    "odradek_env_worker.gateway.LOOK_SECONDS",
     "odradek_local.health.ASK_EVERY_S",
     "odradek_local.ports.LOOK_EVERY_S",
     "odradek_local.restarts.WITHIN_S",

@@ -95,11 +95,12 @@ class Connection(asyncio.Protocol):
 async def load(url: str, request: bytes, rate: float, seconds: float, connections: int) -> Tally:
     """Ask for so many seconds."""
     parts = urlsplit(url)
+    host, port = parts.hostname or "127.0.0.1", parts.port or 80
     loop = asyncio.get_running_loop()
     tally, free = Tally(), asyncio.Queue["Connection"]()
     all_made = []
     for _ in range(connections):
-        _, made = await loop.create_connection(lambda: Connection(free, tally), parts.hostname, parts.port)
+        _, made = await loop.create_connection(lambda: Connection(free, tally), host, port)
         free.put_nowait(made)
         all_made.append(made)
     if rate:

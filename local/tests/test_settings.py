@@ -40,6 +40,16 @@ def test_only_the_gateway_knows_the_models_and_their_keys(
     assert models["smollm2"]["tool_calls"] == "json_schema"
 
 
+def test_only_the_gateway_knows_where_limits_are_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ODRADEK_REDIS_URL", "redis://:secret@far.example/0")
+    made = stack(tmp_path)
+    urls = {service.name: service.process.env.get("ODRADEK_REDIS_URL") for service in made.services}
+    assert urls.pop("model-gateway") == f"redis://127.0.0.1:{made.valkey.port}/0"
+    assert set(urls.values()) == {None}
+
+
 def test_every_service_has_a_port_and_a_name_of_its_own(tmp_path: Path) -> None:
     env = [service.process.env for service in stack(tmp_path).services]
     ports = {int(each["ODRADEK_HTTP_PORT"]) for each in env}

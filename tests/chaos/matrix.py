@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.chaos.results import Result, read
 from tests.chaos.scenario import Scenario
-from tests.chaos.scenarios import broker, code, disks, effects, models, poison, processes, redis
+from tests.chaos.scenarios import broker, code, disks, effects, models, poison, processes, programs, redis
 from tests.support.stack import ROOT
 
 DOCUMENT = ROOT / "docs" / "reliability.md"
@@ -21,6 +21,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     *processes.SCENARIOS,
     *broker.SCENARIOS,
     *redis.SCENARIOS,
+    *programs.SCENARIOS,
     *models.SCENARIOS,
     *code.SCENARIOS,
     *effects.SCENARIOS,

@@ -1,4 +1,7 @@
-"""`python -m tests.harnesses [--only NAME ...]`: installs agent programs in a cache, and plays each where nothing else is reached."""
+"""`python -m tests.harnesses [--only NAME ...] [-- ARGUMENTS OF PYTEST]`: installs agent programs and plays each of them.
+
+They are kept in a cache, `$XDG_CACHE_HOME/odradek/harnesses`, and play where nothing but this machine can be reached.
+"""
 
 import argparse
 import os
@@ -17,20 +20,9 @@ def main() -> None:
     arguments = parser.parse_args()
     for name in arguments.only:
         print(f"{name}: installed in {install(find_program(name, {})):.0f} s", flush=True)
-    chosen = " or ".join(arguments.only)
-    tests = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-m",
-        "harness",
-        "-k",
-        chosen,
-        "tests/harnesses",
-        *arguments.rest,
-    ]
-    alone = [*ALONE, sys.executable, "-m", "tests.harnesses.alone", *tests]
-    os.execvp(alone[0], alone)
+    chosen = ("-m", "harness", "-k", " or ".join(arguments.only), "tests/harnesses", *arguments.rest)
+    python = (sys.executable, "-m")
+    os.execvp(ALONE[0], [*ALONE, *python, "tests.harnesses.alone", *python, "pytest", *chosen])
 
 
 if __name__ == "__main__":

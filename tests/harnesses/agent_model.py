@@ -34,28 +34,25 @@ def ask(workspace: Path, number: int) -> None:
 
 
 class AgentModel:
-    """`steps`: what it was brought to do, in order. `fault`: a status that it answers to all instead, `refused` times."""
+    """`steps`: what it was brought to do, in order. `fault`: a status that it answers to all instead."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
         self.fault: int | None = None
-        self.refused = 0
         self._ids = map("call_{}".format, itertools.count(1))
         self._called: set[str] = set()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         if self.fault is not None:
-            self.refused += 1
             error = {"message": "the scripted model refuses", "type": "scripted", "code": None}
             return web.json_response({"error": error}, status=self.fault)
         message, reason = self._next(body)
         if body.get("stream"):
             return await _streamed(request, body["model"], message, reason)
+        head = {"id": "1", "object": "chat.completion", "created": 1, "model": body["model"]}
         choice = {"index": 0, "message": message, "finish_reason": reason}
-        return web.json_response(
-            {"id": "1", "object": "chat.completion", "created": 1, "model": body["model"], "choices": [choice], "usage": USAGE}
-        )  # fmt: skip
+        return web.json_response({**head, "choices": [choice], "usage": USAGE})
 
     def _next(self, body: dict[str, Any]) -> tuple[dict[str, Any], str]:
         texts = [_text(message) for message in body["messages"]]

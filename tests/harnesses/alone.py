@@ -1,7 +1,7 @@
 """Runs a command where nothing but this machine can be reached: `python -m tests.harnesses.alone COMMAND...`.
 
-It is to be started in a network namespace and a mount namespace of its own (`ALONE`): there is only the loopback device, and the name server is the test's
-own, which notes what is asked for.
+To be started in a network and a mount namespace of its own (`ALONE`): there is nothing but the loopback device, and the
+name server is the test's own, which notes what is asked for.
 """
 
 import fcntl
@@ -26,15 +26,16 @@ def raise_loopback() -> None:
         fcntl.ioctl(handle, _SIOCSIFFLAGS, struct.pack(_REQUEST, b"lo", flags | _IFF_UP))
 
 
-def become_the_name_server() -> None:
+def ask_here_for_names() -> None:
     """Names are asked of 127.0.0.1, for this mount namespace."""
-    with tempfile.NamedTemporaryFile("w", suffix=".conf", delete=False) as file:
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
         file.write("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
-    subprocess.run(["mount", "--bind", file.name, "/etc/resolv.conf"], check=True)
+        file.flush()
+        subprocess.run(["mount", "--bind", file.name, "/etc/resolv.conf"], check=True)
 
 
 if __name__ == "__main__":
     raise_loopback()
-    become_the_name_server()
+    ask_here_for_names()
     os.environ[MARK] = "1"
     os.execvp(sys.argv[1], sys.argv[1:])

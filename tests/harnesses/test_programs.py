@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from odradek.programs import Program, program_names
+from odradek.programs import Program, find_program, program_names
 from odradek_schemas.events import Event, ModelCallCompleted, ModelCallFailed
 from tests.harnesses.agent_model import RESULT, ask
 from tests.harnesses.conftest import Stage
 from tests.harnesses.installing import version_of
 
-UNTESTED = {"swe-agent"}
-TESTED = [name for name in program_names({}) if name not in UNTESTED]
+TESTED = [name for name in program_names({}) if find_program(name, {}).tested]
 
 PLAY_SECONDS = 180.0
 FAULT_SECONDS = 60.0
@@ -53,11 +52,11 @@ async def test_it_fails_when_the_model_does(program: Program, stage: Stage, stat
     outcome = await stage.play(program, FAULT_SECONDS)
     assert outcome.failed, outcome
     assert outcome.reason, outcome
-    assert stage.model.refused > 0
-    assert {type(call) for call in await stage.gateway.told()} == {ModelCallFailed}
+    calls = await stage.gateway.told()
+    assert calls
+    assert all(isinstance(call, ModelCallFailed) for call in calls)
 
 
 @INSTALLED
 async def test_it_is_the_version_that_was_tested(program: Program, tmp_path: Path) -> None:
-    assert program.tested is not None
-    assert program.tested in version_of(program, tmp_path)
+    assert str(program.tested) in version_of(program, tmp_path)

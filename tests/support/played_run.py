@@ -349,6 +349,7 @@ class _World:
             self._now = max(self._now, self._late[0][0])
 
     async def _reply(self, request: Any) -> None:
+        reply: Event
         if isinstance(request, ModelCallRequested):
             topic, reply, source = "model-results", self._complete(request), "model-gateway"
         elif isinstance(request, ProgramRequested):

@@ -42,6 +42,7 @@ class FailureKind(StrEnum):
     HARNESS_STUCK = "harness_stuck"
     UNKNOWN_PROGRAM = "unknown_program"
     PROGRAM_ERROR = "program_error"
+    GATEWAY_UNAVAILABLE = "gateway_unavailable"
     PROGRAM_DEADLINE = "program_deadline"
     HARNESS_NONDETERMINISTIC = "harness_nondeterministic"
     ROLLOUT_DEADLINE = "rollout_deadline"
@@ -64,6 +65,8 @@ RETRIED_KINDS = frozenset(
         FailureKind.MODEL_DEADLINE,
         FailureKind.TOOL_DEADLINE,
         FailureKind.TOOL_INTERRUPTED,
+        FailureKind.PROGRAM_ERROR,
+        FailureKind.GATEWAY_UNAVAILABLE,
         FailureKind.PROGRAM_DEADLINE,
         FailureKind.SESSION_DEADLINE,
         FailureKind.SESSION_LOST,

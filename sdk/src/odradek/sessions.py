@@ -63,16 +63,21 @@ class _Session:
     state: BaseModel | None = None
 
 
-Play = Callable[
-    [ProgramRequested, Callable[[Path], None], Callable[[Path], None]],
-    Awaitable[ProgramFinished | ProgramFailed],
-]
-"""Runs a program in a new workspace, which the first function fills, and the second reads when it has ended."""
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What a session has for a program: `begin` to be awaited just before it begins, since it may not begin twice;
+    `furnish` to fill its workspace, and `collect` to read that when it has ended."""
+
+    begin: Callable[[], Awaitable[None]]
+    furnish: Callable[[Path], None]
+    collect: Callable[[Path], None]
 
 
-async def no_programs(
-    action: ProgramRequested, furnish: Callable[[Path], None], collect: Callable[[Path], None]
-) -> ProgramFailed:
+Play = Callable[[ProgramRequested, Desk], Awaitable[ProgramFinished | ProgramFailed]]
+"""Runs a program in a new workspace."""
+
+
+async def no_programs(action: ProgramRequested, desk: Desk) -> ProgramFailed:
     """Where there is no model gateway for programs (ODRADEK_GATEWAY_URL, ODRADEK_ACCESS_SECRET_FILE)."""
     message = (
         "no programs are run here: give the env-worker ODRADEK_GATEWAY_URL and ODRADEK_ACCESS_SECRET_FILE"
@@ -224,15 +229,20 @@ class Sessions:
             )
         environment = await self._environment(session.record.request.environment)
         state = self._living(session, environment)
-        session.record = records.launched(session.record, action)
-        await self._remember(session.record)
-        reply = await self._play(
-            action, partial(environment.furnish, state), partial(environment.collect, state)
+        desk = Desk(
+            partial(self._launch, session, action),
+            partial(environment.furnish, state),
+            partial(environment.collect, state),
         )
+        reply = await self._play(action, desk)
         if self._open.get(action.session_id) is not session:
             raise _Refused(FailureKind.SESSION_LOST, "the session ended while the program was at work")
         session.record = records.played(session.record, action, state)
         return Outcome(reply, session.record)
+
+    async def _launch(self, session: _Session, action: ProgramRequested) -> None:
+        session.record = records.launched(session.record, action)
+        await self._remember(session.record)
 
     async def _close(self, action: SessionCloseRequested) -> Outcome:
         if action.discard:

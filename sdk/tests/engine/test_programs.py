@@ -201,7 +201,7 @@ def test_an_attempt_that_was_cut_short_is_truncated(table, kind, change, told):
 
 
 def test_a_program_that_says_that_it_failed_is_a_failure_of_its_own(table):
-    play = started(table)
+    play = started(table, limits={"max_attempts": 1})
     called(play, USER)
     ended(play, failed="exit code 3: no idea", exit_code=3)
     failure = play.trajectory.failure

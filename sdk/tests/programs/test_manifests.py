@@ -1,10 +1,14 @@
 """Manifests: what they may say, where they are found, and that each mistake is named with its place."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from odradek.programs import ProgramError, UnknownProgram, find_program, program_names, read_program
+from odradek.programs.templates import NAMES
+
+GUIDE = Path(__file__).parents[3] / "docs" / "harnesses.md"
 
 AGENT = """
 name = "agent"
@@ -32,6 +36,13 @@ def test_all_that_come_with_odradek_can_be_read() -> None:
         program = find_program(name, {})
         assert program.name == name
         assert program.install.check, name
+
+
+def test_the_examples_of_the_guide_can_be_read(tmp_path: Path) -> None:
+    examples = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    names = [read_program(written(tmp_path, example)).name for example in examples]
+    assert names == ["my-agent", "my-service"]
+    assert all(f"`{{{name}}}`" in GUIDE.read_text() for name in NAMES)
 
 
 def test_a_folder_of_ones_own_goes_first(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_result_at_the_first_of_several_paths() -> None:
     assert ended(agent, lines({"finish": {"message": "a"}}, {"said": {"text": "b"}})).result == "b"
 
 
-@pytest.mark.parametrize("stdout", ["", "no json", "[" * 100_000, '{"other": 1}'])
+@pytest.mark.parametrize("stdout", ["", "no json", "[" * 100_000, '{"other": 1}', '{"result": null}'])
 def test_a_result_that_is_not_there_is_a_failure(stdout: str) -> None:
     agent = program({"read": "json", "path": "result"})
     assert ended(agent, stdout).trouble is Trouble.NO_RESULT

@@ -1,5 +1,6 @@
 """Agent programs in sessions: what they are given, what their end comes to, and that none is begun twice."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from odradek.environment import Environment
 from odradek.programs import Call, Outcome, Program, Trouble, UnknownProgram
 from odradek.sessions import Sessions
 from odradek_env_worker.flights import Flights
+from odradek_env_worker.gateway import Gateway
 from odradek_env_worker.host import AFTER_PROGRAM_SECONDS, SessionHost, remembering
 from odradek_env_worker.playing import Player
 from odradek_env_worker.threads import ToolThreads
@@ -72,6 +74,9 @@ class Programs:
     def __init__(self, outcome: Outcome) -> None:
         self.calls: list[tuple[Call, float]] = []
         self.workspaces: list[Path] = []
+        self.begun = asyncio.Event()
+        self.gate = asyncio.Event()
+        self.gate.set()
         self._outcome = outcome
 
     def find(self, name: str) -> Program:
@@ -82,6 +87,8 @@ class Programs:
     async def run(self, program: Program, call: Call, workspace: Path, seconds: float) -> Outcome:
         self.calls.append((call, seconds))
         self.workspaces.append(workspace)
+        self.begun.set()
+        await self.gate.wait()
         note = workspace / "note"
         note.write_text(note.read_text()[::-1])
         return self._outcome
@@ -91,11 +98,32 @@ def _give_up() -> None:
     raise AssertionError("gave up without a reason")
 
 
-def host_of(programs: Programs, committed: list[Output], clock: datetime = NOW) -> SessionHost:
+class FixedGateway(Gateway):
+    """One that is there, or away for good; `waited`: for how often it was waited."""
+
+    def __init__(self, there: bool) -> None:
+        super().__init__("http://gateway")
+        self._there = there
+        self.waited = 0
+
+    async def is_there(self) -> bool:
+        return self._there
+
+    async def comes_back(self, seconds: float = 0.0) -> bool:
+        self.waited += 1
+        return False
+
+
+THERE = FixedGateway(there=True)
+
+
+def host_of(
+    programs: Programs, committed: list[Output], clock: datetime = NOW, gateway: Gateway | None = None
+) -> SessionHost:
     async def commit(outputs: Outputs) -> None:
         committed.extend(output for output in outputs if isinstance(output, Output))
 
-    player = Player("http://gateway", SIGNER, programs.find, programs.run, lambda: clock)
+    player = Player(gateway or THERE, SIGNER, 1, programs.find, programs.run, lambda: clock)
     sessions = Sessions(lambda _: Desk(), remember=remembering(commit), play=player.at(3))
     return SessionHost(sessions, ToolThreads(2, 1, _give_up), Flights(None), lambda: clock)
 
@@ -245,3 +273,45 @@ def test_a_request_that_can_not_be_read_fails_the_program() -> None:
     assert reply.topic == "model-results"
     assert isinstance(reply.event, ProgramFailed)
     assert (reply.event.call_id, reply.event.failure.kind) == (f"{SESSION}/2", FailureKind.UNREADABLE_RECORD)
+
+
+async def test_one_that_finds_no_place_in_time_was_not_begun() -> None:
+    """One at a time: what waits is nowhere noted as begun, and its failure says what to do."""
+    programs, committed = Programs(Outcome(result="")), list[Output]()
+    programs.gate.clear()
+    host = host_of(programs, committed)
+    await tell(host, SessionRequested(**ids("open"), environment="desk", task={}, seed=0))
+    under_way = asyncio.ensure_future(tell(host, running()))
+    await programs.begun.wait()
+    short = running().model_copy(update={"id": f"{SESSION}/3", "timeout_seconds": 0.05})
+    (reply, *_) = await tell(host, short)
+    assert isinstance(reply.event, ProgramFailed)
+    assert reply.event.failure.kind is FailureKind.PROGRAM_DEADLINE
+    assert "ODRADEK_PROGRAMS" in reply.event.failure.message
+    programs.gate.set()
+    await under_way
+    assert len(committed) == len(programs.calls) == 1
+
+
+async def test_a_failure_while_the_gateway_is_away_is_not_the_programs() -> None:
+    """Caught: rollouts that are given up because a gateway was restarted."""
+    gateway = FixedGateway(there=False)
+    programs = Programs(Outcome(trouble=Trouble.EXIT_CODE, reason="connection refused", exit_code=1))
+    host = host_of(programs, [], gateway=gateway)
+    await tell(host, SessionRequested(**ids("open"), environment="desk", task={}, seed=0))
+    (reply, *_) = await tell(host, running())
+    assert isinstance(reply.event, ProgramFailed)
+    assert reply.event.failure.kind is FailureKind.GATEWAY_UNAVAILABLE
+    assert reply.event.failure.retried
+    assert gateway.waited == 1
+
+
+async def test_a_gateway_is_there_while_it_listens() -> None:
+    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+    gateway = Gateway(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    assert await gateway.is_there()
+    assert await gateway.comes_back(0.0)
+    server.close()
+    await server.wait_closed()
+    assert not await gateway.is_there()
+    assert not await gateway.comes_back(0.3)

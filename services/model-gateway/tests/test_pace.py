@@ -20,7 +20,7 @@ def taken(pace: Pace, gaps: list[float]) -> list[float]:
     return times
 
 
-@given(LIMITS, st.lists(st.floats(0, 30), min_size=1, max_size=300))
+@given(LIMITS, st.lists(st.floats(0, 30), min_size=1, max_size=120))
 def test_no_minute_sees_more_than_the_limit(limit: int, gaps: list[float]) -> None:
     times = taken(Pace(limit), gaps)
     for first in range(len(times)):
@@ -30,7 +30,7 @@ def test_no_minute_sees_more_than_the_limit(limit: int, gaps: list[float]) -> No
 
 @given(LIMITS)
 def test_who_always_asks_gets_sixty_in_sixty_six(limit: int) -> None:
-    pace, count = Pace(limit), min(limit, 200)
+    pace, count = Pace(limit), min(limit, 100)
     times = taken(pace, [0.0] * (2 * count))
     assert times[-1] <= 2 * count * seconds_each(limit)
 

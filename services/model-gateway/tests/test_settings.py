@@ -90,3 +90,18 @@ def test_the_processor_reads_model_calls(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("ODRADEK_MAX_IN_FLIGHT", "17")
     processor = create_processor(load_settings(), Gateway({}), HttpClient(connections=1))
     assert (processor.inputs, processor.changelog, processor.max_in_flight) == (("model-calls",), None, 17)
+
+
+def test_a_redis_url_that_is_none_is_named_without_its_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_models(monkeypatch, {"small": LOCAL})
+    monkeypatch.setenv("ODRADEK_REDIS_URL", "http://:secret@far.example/0")
+    with pytest.raises(SettingsError, match="ODRADEK_REDIS_URL: URL scheme should be 'redis'") as told:
+        load_settings()
+    assert "secret" not in str(told.value)
+
+
+def test_models_that_share_a_limit_say_the_same_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = {**LOCAL, "limits": "account", "tokens_per_minute": 1000}
+    set_models(monkeypatch, {"small": shared, "large": {**shared, "tokens_per_minute": 2000}})
+    with pytest.raises(SettingsError, match=r"ODRADEK_MODELS\.large\.tokens_per_minute is 2000, but 1000 at"):
+        load_settings()

@@ -116,6 +116,42 @@ async def test_two_gateways_have_never_more_calls_under_way_than_one_may(opened:
     assert sorted(calls.finished) == [0] * 30 + [1] * 30
 
 
+CALLER = """
+import asyncio, sys
+from redis.asyncio import Redis
+from odradek_model_gateway.gate import Gate
+from odradek_model_gateway.limits import Ask, LocalLimits
+from odradek_model_gateway.shared import SharedLimits
+from odradek_model_gateway.width import Width
+async def main():
+    url, prefix = sys.argv[1:]
+    counter, limits = Redis.from_url(url), SharedLimits(url, prefix, LocalLimits())
+    gate, until = Gate(Width(3), limits), asyncio.get_running_loop().time() + 30
+    async def call():
+        async with gate.turn("run", Ask("m", 3), until):
+            inside = await counter.incr(prefix + "inside")
+            await asyncio.sleep(0.005)
+            await counter.decr(prefix + "inside")
+            return inside
+    print(max(await asyncio.gather(*(call() for _ in range(60)))), flush=True)
+    await limits.close()
+    await counter.aclose()
+asyncio.run(main())
+"""
+
+
+async def test_two_processes_have_never_more_calls_under_way_than_one_may(
+    valkey: ValkeyServer, prefix: str
+) -> None:
+    command = (sys.executable, "-c", CALLER, valkey.url, prefix)
+    callers = [
+        await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE) for _ in range(2)
+    ]
+    told = await asyncio.gather(*(caller.communicate() for caller in callers))
+    assert [caller.returncode for caller in callers] == [0, 0]
+    assert max(int(out) for out, _ in told) == 3
+
+
 @pytest.mark.parametrize("most", [1, 2, 5])
 async def test_a_gateway_that_has_all_places_leaves_one_to_who_waits(opened: Opens, most: int) -> None:
     """Else whoever ends a call takes its place again before another gateway can ask."""

@@ -7,8 +7,9 @@ import orjson
 
 from odradek.programs.manifest import Place, Source
 
-MOST_BYTES = 4 << 20
-"""What is kept of a stream or a file: its end."""
+MOST_OF_STREAM = 4 << 20
+MOST_OF_FILE = 32 << 20
+"""Bytes that are read: the last ones. A file may be a whole trajectory, which only counts as a whole."""
 
 
 class Written:
@@ -23,7 +24,7 @@ class Written:
         return self._streams[place.stream] if place.file is None else self._files.get(place.file)
 
     def values(self, source: Source, path: str | None = None) -> list[Any]:
-        """What the source tells (`path`: of another path there); nothing where it can't be read."""
+        """What the source tells (`path`: of another path there); nothing where it is null or can't be read."""
         text = (self.at(source) or "").strip()
         if not text:
             return []
@@ -49,8 +50,10 @@ def _values_in(document: Any, source: Source, path: str | None) -> list[Any]:
         list(_along(document, where)) != [value] for where, value in source.match.items()
     ):
         return []
-    paths = (source.path if path is None else path).split("|")
-    return next((found for found in (list(_along(document, one.strip())) for one in paths) if found), [])
+    for one in (source.path if path is None else path).split("|"):
+        if found := [value for value in _along(document, one.strip()) if value is not None]:
+            return found
+    return []
 
 
 def _along(document: Any, path: str) -> Iterator[Any]:

@@ -5,6 +5,7 @@ import sys
 
 from odradek.sessions import Sessions, no_programs
 from odradek_env_worker.flights import Flights
+from odradek_env_worker.gateway import Gateway
 from odradek_env_worker.host import SessionHost, remembering
 from odradek_env_worker.playing import Player
 from odradek_env_worker.settings import EnvSettings
@@ -52,7 +53,8 @@ def create_player(settings: EnvSettings) -> Player | None:
     """Lets agent programs play, where there is a gateway for them. Raises AccessError."""
     if settings.gateway_url is None or settings.access_secret_file is None:
         return None
-    return Player(settings.gateway_url, Signer.from_file(settings.access_secret_file))
+    signer = Signer.from_file(settings.access_secret_file)
+    return Player(Gateway(settings.gateway_url), signer, settings.programs)
 
 
 def _give_up(flights: Flights) -> None:

@@ -23,6 +23,7 @@ class EnvSettings(WorkerSettings):
         description="Where the actions at work are noted, on a disk that outlives the process, so that one which ends "
         "its worker is not begun for ever. None: nowhere.",
     )
+    programs: int = Field(default=8, ge=1, description="Agent programs that run at the same time.")
     gateway_url: str | None = Field(
         default=None,
         description="Where agent programs reach the model gateway, without /v1. None: none are run.",

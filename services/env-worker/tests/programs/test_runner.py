@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tiny_programs import CALL, entries, gone, pids_in, python
+from tiny_programs import CALL, entries, gone, pids_in, python, wait_until
 
 from odradek.programs import Trouble
-from odradek.programs.reading import MOST_BYTES
+from odradek.programs.reading import MOST_OF_STREAM
 from odradek_env_worker.programs import run
 
 SEE = """
@@ -136,20 +136,32 @@ async def test_cancelling_ends_it(workspace: Path, homes: Path) -> None:
     assert entries(homes) == []
 
 
+async def test_cancelling_leaves_nothing_at_whatever_moment(workspace: Path, homes: Path) -> None:
+    """From before its home is made until it runs."""
+    for moment in range(12):
+        running = asyncio.create_task(run(python("note()\ntime.sleep(600)"), CALL, workspace, 600))
+        await asyncio.sleep(moment / 100)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert entries(homes) == []
+        wait_until(lambda: all(map(gone, pids_in(workspace, 0))), "a program goes on")
+
+
 async def test_a_flood_of_output_costs_no_memory(workspace: Path) -> None:
     """Three hundred times what is kept of it; the end is what counts."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     flood = f"""
 for stream in (sys.stdout, sys.stderr):
     for _ in range(150):
-        stream.write("x" * {MOST_BYTES})
+        stream.write("x" * {MOST_OF_STREAM})
 print()
 print("the end")
 """
     outcome = await run(python(flood, result={"read": "last_line"}), CALL, workspace, 120)
     assert outcome.result == "the end", outcome.reason
     grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert grown_kib < 10 * MOST_BYTES >> 10
+    assert grown_kib < 10 * MOST_OF_STREAM >> 10
 
 
 async def test_many_at_once(workspace: Path) -> None:

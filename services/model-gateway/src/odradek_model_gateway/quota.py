@@ -41,7 +41,7 @@ class Quota:
         self._reply_tokens += WEIGHT * (usage.completion_tokens - self._reply_tokens)
 
     def _charge(self, what: str, per_minute: int, units: int, guessed: bool = False) -> Charge:
-        told = f"{what}_per_minute ({per_minute}) of {self._group!r}"
+        told = f"{what}_per_minute ({per_minute}) of {self._group!r} is used up"
         return Charge(f"{self._group}/{what}", told, per_minute, units, guessed)
 
     def _guess(self, event: ModelCallRequested) -> int:

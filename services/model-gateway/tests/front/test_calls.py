@@ -220,6 +220,23 @@ async def test_what_the_run_wants_counts_and_the_rest_is_the_programs(
     }
 
 
+async def test_one_that_is_stopped_sends_its_clients_to_another(front: Front, conductor: Conductor) -> None:
+    """As the SDKs understand it: 503, and worth another try."""
+    conductor.gate.clear()
+    sent = {"Authorization": f"Bearer {front.token()}"}
+    async with ClientSession() as session:
+
+        async def ask() -> tuple[int, str | None]:
+            async with session.post(f"{front.url}/v1/chat/completions", headers=sent, json=ASKED) as response:
+                return response.status, response.headers.get("x-should-retry")
+
+        under_way = asyncio.ensure_future(ask())
+        await until(lambda: conductor.asked)
+        await front.end.stop()
+        assert await under_way == (503, "true")
+    await until(lambda: conductor.left)
+
+
 # --- How it is told -------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 
 from odradek.programs.launching import TEMPORARY
-from odradek.programs.reading import MOST_BYTES
+from odradek.programs.reading import MOST_OF_FILE
 
 log = structlog.get_logger()
 
@@ -59,5 +59,5 @@ class Home:
             about = os.fstat(descriptor)
             if not stat.S_ISREG(about.st_mode):
                 return None
-            file.seek(max(0, about.st_size - MOST_BYTES))
-            return file.read(MOST_BYTES).decode(errors="replace")
+            file.seek(max(0, about.st_size - MOST_OF_FILE))
+            return file.read(MOST_OF_FILE).decode(errors="replace")

@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 
 from odradek.programs.launching import Launch
-from odradek.programs.reading import MOST_BYTES
+from odradek.programs.reading import MOST_OF_STREAM
 from odradek_env_worker.programs import launcher
 
 log = structlog.get_logger()
@@ -24,7 +24,7 @@ _CHUNK = 64 << 10
 
 
 class Tail:
-    """The end of a stream: what comes before its last `MOST_BYTES` is dropped as it comes."""
+    """The end of a stream: what comes before its last `MOST_OF_STREAM` is dropped as it comes."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -32,12 +32,12 @@ class Tail:
     async def fill(self, stream: asyncio.StreamReader) -> None:
         while chunk := await stream.read(_CHUNK):
             self._bytes += chunk
-            if len(self._bytes) > 2 * MOST_BYTES:
-                del self._bytes[:-MOST_BYTES]
+            if len(self._bytes) > 2 * MOST_OF_STREAM:
+                del self._bytes[:-MOST_OF_STREAM]
 
     @property
     def text(self) -> str:
-        return self._bytes[-MOST_BYTES:].decode(errors="replace")
+        return self._bytes[-MOST_OF_STREAM:].decode(errors="replace")
 
 
 class ProgramProcess:

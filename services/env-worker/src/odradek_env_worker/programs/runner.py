@@ -35,7 +35,7 @@ async def run(
 async def _run_here(
     program: Program, call: Call, workspace: Path, seconds: float, inherited: Mapping[str, str]
 ) -> Outcome:
-    home = await asyncio.to_thread(Home)
+    home = Home()
     try:
         ready = launch(
             program, call, home=home.path, workspace=workspace, seconds=seconds, inherited=inherited

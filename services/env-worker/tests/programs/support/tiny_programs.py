@@ -16,7 +16,11 @@ LEAVING = """
 def note():
     open(f"{os.getpid()}", "x").close()
 
+def noted():
+    return sum(map(str.isdecimal, os.listdir()))
+
 def leave(work):
+    before = noted()
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
@@ -24,6 +28,8 @@ def leave(work):
             note()
             work()
         os._exit(0)
+    while noted() == before:
+        time.sleep(0.01)
 """
 """A process notes its number in the workspace; one that leaves has another parent, session and environment."""
 

@@ -53,14 +53,17 @@ class Calls:
         self._writer = writer
         self._earlier = earlier
         self._programs = Programs()
+        self._stopping = False
         self.ended = Ended(self._end)
 
     def ask(self, access: Access, question: Question) -> LiveCall:
         """The call that answers a question: one that was made already, where the client asks once more, or a new one.
 
         Raises:
-            Refusal: the program is over, or its idempotency key was used for another question.
+            Refusal: this gateway is being stopped, the program is over, or its idempotency key was used for another question.
         """
+        if self._stopping:
+            raise Refusal(NOT_LOGGED, STOPPING)
         why = self.ended.why(access)
         if why is not None:
             raise Refusal(ENDED, f"{access.program_id} gets no more answers: {why}")
@@ -73,7 +76,8 @@ class Calls:
         return call
 
     async def stop(self) -> None:
-        """End what is under way; its clients ask another gateway."""
+        """End what is under way, and begin nothing; clients ask another gateway."""
+        self._stopping = True
         for call in self._programs.all():
             self._cancel(call, Refusal(NOT_LOGGED, STOPPING))
 

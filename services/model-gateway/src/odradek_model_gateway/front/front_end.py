@@ -51,7 +51,7 @@ class FrontEnd:
         server = self._server = Server(
             routes.table(), self._settings.front_host, self._settings.front_port or 0
         )
-        self._parts = [writer, follower, calls, server]
+        self._parts = [writer, follower, server, calls]
         await writer.start()
         await follower.start(
             self._settings.partitions,
