@@ -21,7 +21,7 @@ FINISH_REASONS = {
     "refusal": "content_filter",
 }
 """Chat completions' word for each `stop_reason`."""
-STOP_REASONS = {
+_STOP_REASONS = {
     "stop": "end_turn",
     "tool_calls": "tool_use",
     "length": "max_tokens",
@@ -54,10 +54,19 @@ def write_reply(reply: Reply, reply_id: str, model: str, created: int) -> JsonOb
         "role": "assistant",
         "model": model,
         "content": content,
-        "stop_reason": STOP_REASONS.get(reply.finish_reason, "end_turn"),
+        "stop_reason": stop_reason_of(reply.finish_reason, bool(reply.message.tool_calls)),
         "stop_sequence": None,
         "usage": write_usage(reply.usage),
     }
+
+
+def stop_reason_of(finish_reason: str, called: bool) -> str:
+    """Why the model stopped, in this dialect's word; `called`: whether the reply holds calls.
+
+    Chat completions says `stop` of a call that it was forced to make; here a client would take that for the end.
+    """
+    reason = "tool_calls" if called and finish_reason == "stop" else finish_reason
+    return _STOP_REASONS.get(reason, "end_turn")
 
 
 def read_usage(value: JsonValue) -> Usage:

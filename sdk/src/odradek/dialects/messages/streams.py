@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from odradek.dialects.core import DialectError, a_text, an_object
 from odradek.dialects.deltas import CallDelta, Delta
-from odradek.dialects.messages.replies import FINISH_REASONS, STOP_REASONS, read_usage, write_usage
+from odradek.dialects.messages.replies import FINISH_REASONS, read_usage, stop_reason_of, write_usage
 from odradek_schemas.base import JsonObject
 from odradek_schemas.messages import Usage
 
@@ -88,6 +88,7 @@ class StreamWriter:
             "usage": write_usage(Usage()),
         }
         self._begun = False
+        self._called = False
         self._index = -1
         self._open: str | None = None
 
@@ -122,6 +123,7 @@ class StreamWriter:
             raise DialectError(
                 "tool_calls", "pieces of several calls come mixed; here one call comes after another"
             )
+        self._called = True
         start: JsonObject = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
         yield from self._into(f"call {call.index}", start)
         if call.arguments:
@@ -146,6 +148,6 @@ class StreamWriter:
 
     def _end(self, finish_reason: str, usage: Usage) -> Iterator[JsonObject]:
         yield from self._close()
-        stop = {"stop_reason": STOP_REASONS.get(finish_reason, "end_turn"), "stop_sequence": None}
+        stop = {"stop_reason": stop_reason_of(finish_reason, self._called), "stop_sequence": None}
         yield {"type": "message_delta", "delta": stop, "usage": write_usage(usage)}  # type: ignore[dict-item]
         yield {"type": "message_stop"}
