@@ -94,7 +94,7 @@ class Signer:
             )
         except jwt.ExpiredSignatureError as error:
             raise AccessError("the token has expired: the program's time is up") from error
-        except jwt.InvalidTokenError as error:
+        except (jwt.InvalidTokenError, UnicodeError) as error:
             raise AccessError(f"the token is none that this gateway knows ({error})") from error
         expires = datetime.fromtimestamp(claims.pop("exp"), UTC)
         del claims["aud"]

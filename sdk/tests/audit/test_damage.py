@@ -246,6 +246,11 @@ def lost_of_program(kind: str, witness: str, wanted: Callable[[Body], object] = 
     return Damage(PROGRAMS.without(lost), PROGRAMS.rollout(lost.rollout_id, witness))
 
 
+def late_of_program(kind: str) -> Damage:
+    again = PROGRAMS.again(PROGRAMS.first(kind))
+    return Damage(PROGRAMS.late(again), again)
+
+
 def heard_of_nobody() -> Damage:
     """A call in the name of a program that nobody asked for."""
     result = PROGRAMS.first("ModelCallCompleted", was_heard)
@@ -346,6 +351,10 @@ DAMAGES: dict[str, tuple[Invariant, Callable[[], Damage]]] = {
     "a program's end is lost": (
         Invariant.STEPS,
         lambda: lost_of_program("ProgramFinished", "TrajectoryFinished"),
+    ),
+    "a program has two ends, late": (
+        Invariant.CALLS,
+        lambda: late_of_program("ProgramFinished"),
     ),
     "a program's request is lost": (
         Invariant.CALLS,

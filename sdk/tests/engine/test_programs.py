@@ -323,3 +323,21 @@ def test_without_a_session_there_is_no_place_to_work_in(table):
     play.start()
     assert play.trajectory.failure.kind is FailureKind.HARNESS_ERROR
     assert "no place to work in" in play.trajectory.failure.message
+
+
+def test_a_model_may_say_anything_and_its_echo_is_known_again(table):
+    """Arguments that are no JSON, none at all, or nested deeper than anybody writes."""
+    deep = f'{{"a": {"[" * 300}{"]" * 300}}}'
+    play = started(table)
+    said = [USER]
+    for number, (arguments, echo) in enumerate(
+        [(deep, deep), ("{", "{"), ("{}", ""), ('{"b":1}', '{ "b": 1 }')]
+    ):
+        call = ToolCall(id=f"c{number}", function=FunctionCall(name="shell", arguments=arguments))
+        called(play, *said, say="", calls=[call], name=str(number))
+        echoed = ToolCall(id=f"c{number}", function=FunctionCall(name="shell", arguments=echo))
+        said = [*said, Message(role="assistant", content="", tool_calls=[echoed])]
+    called(play, *said, name="last")
+    ended(play)
+    play.closed()
+    assert play.trajectory.steps[4].context == [2, 3, 4, 5, 6]

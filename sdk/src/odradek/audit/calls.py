@@ -113,8 +113,13 @@ def _answers(subject: str, results: list[Result], letters: Letters) -> Iterator[
 
 def asked_by(subject: str) -> tuple[str, ...]:
     """The ids of the requests that results about `subject` may answer. A program asks for what is named below it."""
-    program = (program_of(subject),) if subject.count("/") > _PARTS_OF_SESSION else ()
+    program = (program_of(subject),) if is_of_program(subject) else ()
     return (subject, f"{subject}/open", f"{subject}/close", *program)
+
+
+def is_of_program(call_id: str) -> bool:
+    """Whether a program made a call by itself."""
+    return call_id.count("/") > _PARTS_OF_SESSION
 
 
 def program_of(call_id: str) -> str:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from odradek.audit.calls import asked_by
+from odradek.audit.calls import asked_by, is_of_program
 from odradek.audit.digests import parse
 from odradek.audit.facts import Rollout
 from odradek.audit.findings import Invariant, Violation, violation
@@ -184,7 +184,7 @@ class RunAudit:
 
     def _extra(self, record: LogRecord) -> None:
         """A record of a rollout that was whole already."""
-        if record.type == "HarnessStuck":
+        if record.type == "HarnessStuck" or is_late_call(record):
             return
         if record.type == "RewardAssigned":
             self._tally.add(parse(record.value))
@@ -248,6 +248,11 @@ def _unplanned(record: LogRecord, planned: str | None = None) -> Violation:
     return replace(found, rollout_id=record.rollout_id)
 
 
+def is_late_call(record: LogRecord) -> bool:
+    """Whether it is a program's call: one that was under way when its rollout ended may be written after it."""
+    return record.type.startswith("ModelCall") and is_of_program(subject_of(record.id))
+
+
 _INVARIANT_OF = {
     "RolloutRequested": Invariant.PLAN,
     "TrajectoryFinished": Invariant.TRAJECTORY,
@@ -265,6 +270,8 @@ _INVARIANT_OF = {
     "SessionReady": Invariant.CALLS,
     "ToolCallCompleted": Invariant.CALLS,
     "ToolCallFailed": Invariant.CALLS,
+    "ProgramFinished": Invariant.CALLS,
+    "ProgramFailed": Invariant.CALLS,
     "SessionClosed": Invariant.CALLS,
     "SessionFailed": Invariant.CALLS,
 }

@@ -10,6 +10,9 @@ from odradek_schemas.base import JsonObject, Model
 from odradek_schemas.codec import explain
 from odradek_schemas.messages import Message, Sampling, TokenRecord, ToolSpec, Usage
 
+MOST_TOKENS = 2**53
+"""Of any count: what JSON can say for certain."""
+
 
 class DialectError(ValueError):
     """A body can't be read, or a request can't be said in a dialect. `field` is a dotted path into the body."""
@@ -80,8 +83,8 @@ def a_count(counts: JsonObject, name: str, at: str) -> int:
     value = counts.get(name)
     if value is None:
         return 0
-    if not isinstance(value, int | float) or value != value // 1:
-        raise DialectError(f"{at}.{name}", f"must be a whole number, not {value!r}")
+    if not isinstance(value, int | float) or not 0 <= value <= MOST_TOKENS or value != value // 1:
+        raise DialectError(f"{at}.{name}", f"must be a whole number from 0 on, not {value!r}")
     return int(value)
 
 

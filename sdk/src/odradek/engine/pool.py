@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from odradek.engine.prints import canonical
-from odradek_schemas.messages import Message, ToolCall, ToolSpec
+from odradek_schemas.messages import Message, ToolSpec
 
 
 class Pool:
@@ -50,13 +50,25 @@ def _said(message: Message) -> bytes:
     parts: Any = message.content
     plain = not isinstance(parts, list) or all(part.get("type") == "text" for part in parts)
     content = message.text if plain else parts
-    calls = [_called(call) for call in message.tool_calls or []]
-    return orjson.dumps([message.role, content, calls, message.tool_call_id], option=orjson.OPT_SORT_KEYS)
+    calls = [
+        [call.id, call.function.name, _arguments(call.function.arguments)]
+        for call in message.tool_calls or []
+    ]
+    return _written([message.role, content, calls, message.tool_call_id]) or canonical(message)
 
 
-def _called(call: ToolCall) -> Any:
-    function = call.function
+def _arguments(text: str) -> str:
+    """Arguments as everybody would write them; what is no JSON stands for itself."""
     try:
-        return [call.id, function.name, orjson.loads(function.arguments)]
+        written = _written(orjson.loads(text or "{}"))
     except orjson.JSONDecodeError:
-        return [call.id, function.name, function.arguments]
+        return text
+    return text if written is None else written.decode()
+
+
+def _written(value: Any) -> bytes | None:
+    """JSON; None where it is nested too deep to be written: a model may say anything."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:
+        return None

@@ -3,12 +3,15 @@
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import orjson
+from pydantic import ValidationError
 
 from odradek.dialects.core import DialectError, Reply
 from odradek.dialects.deltas import Delta, ReplyBuilder
 from odradek.dialects.dialect import DeltaReader, Dialect
+from odradek.dialects.ordering import CallOrder
 from odradek.dialects.sse import DONE, EventParser
 from odradek_model_gateway.failures import LONGEST_EXCERPT, CallError
+from odradek_schemas.codec import explain
 from odradek_schemas.failures import FailureKind
 
 Tell = Callable[[Delta], None]
@@ -39,14 +42,23 @@ async def read_stream(chunks: AsyncIterator[bytes], call_id: str, dialect: Diale
         CallError: an event can't be read, or the stream ends before the reply does (malformed_reply); the upstream tells
             of an error in the middle (upstream_unavailable).
     """
-    parser, reader, builder = EventParser(), dialect.StreamReader(), ReplyBuilder(call_id)
+    parser, reader = EventParser(), dialect.StreamReader()
+    order, builder = CallOrder(), ReplyBuilder(call_id)
     async for chunk in chunks:
         for event in parser.feed(chunk):
-            for delta in _deltas(event.data, reader):
-                tell(builder.add(delta))
+            for piece in _deltas(event.data, reader):
+                for delta in order.put(builder.add(piece)):
+                    tell(delta)
     if not builder.finished:
         raise _malformed("the stream ends before the reply does")
-    return builder.reply()
+    return _whole(builder)
+
+
+def _whole(builder: ReplyBuilder) -> Reply:
+    try:
+        return builder.reply()
+    except ValidationError as problem:
+        raise _malformed(explain(problem)) from problem
 
 
 def _deltas(data: str, reader: DeltaReader) -> Iterator[Delta]:

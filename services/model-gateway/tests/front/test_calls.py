@@ -7,22 +7,24 @@ from typing import Any
 import anthropic
 import openai
 import pytest
-from aiohttp import ClientSession, ClientTimeout
-from aiokafka import AIOKafkaProducer
+from aiohttp import ClientSession
 from front_lab import (
     ANSWER,
+    ASKED,
     PIECES,
     PROGRAM,
     Conductor,
     Front,
     Refused,
     StartFront,
+    completed,
+    end,
+    post,
+    until,
 )
 
 from odradek_runtime.access import Signer, TrainerAccess
-from odradek_schemas.codec import encode
 from odradek_schemas.events import (
-    ModelAccessEnded,
     ModelCallCompleted,
     ModelCallFailed,
     PolicyUpdated,
@@ -32,37 +34,9 @@ from odradek_schemas.failures import FailureKind
 
 pytestmark = pytest.mark.kafka
 
-ASKED: Any = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 OVERFLOW = {
     "error": {"message": "This model's maximum context length is 8 tokens", "code": "context_length_exceeded"}
 }
-
-
-async def post(
-    front: Front,
-    asked: Any = ASKED,
-    path: str = "/v1/chat/completions",
-    token: str | None = None,
-    **headers: str,
-) -> tuple[int, Any]:
-    sent = {
-        "Authorization": f"Bearer {token or front.token()}",
-        **{n.replace("_", "-"): v for n, v in headers.items()},
-    }
-    async with ClientSession(timeout=ClientTimeout(total=20)) as session:
-        body = {"data": asked} if isinstance(asked, bytes) else {"json": asked}
-        async with session.post(front.url + path, headers=sent, **body) as response:
-            return response.status, await response.json()
-
-
-async def until(true: Any) -> None:
-    async with asyncio.timeout(10):
-        while not true():  # noqa: ASYNC110 - it is another's to come true
-            await asyncio.sleep(0.01)
-
-
-async def completed(front: Front) -> int:
-    return sum(isinstance(event, ModelCallCompleted) for event in await front.logged())
 
 
 # --- Once ----------------------------------------------------------------------------------------------------------
@@ -135,23 +109,6 @@ async def test_another_process_finds_the_answer_in_the_log(
 
 
 # --- Who, and until when --------------------------------------------------------------------------------------------
-
-
-async def end(front: Front, program: str) -> None:
-    """What the agent-worker writes when a program's access ends."""
-    event = ModelAccessEnded(
-        id=f"{program}/access-ended",
-        run_id="run",
-        rollout_id="run/1/0",
-        program_id=program,
-        reason="max_turns is reached",
-        expires=datetime.now(UTC) + timedelta(hours=1),
-    )
-    record = encode(event, "test")
-    async with AIOKafkaProducer(bootstrap_servers=front.bootstrap) as producer:
-        await producer.send_and_wait(
-            front.names.topic("model-access"), record.value, record.key, 1, headers=list(record.headers)
-        )
 
 
 async def test_after_the_end_calls_are_refused_and_those_under_way_are_cancelled(

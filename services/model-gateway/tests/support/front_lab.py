@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from aiohttp import web
-from aiokafka import AIOKafkaConsumer
+from aiohttp import ClientSession, ClientTimeout, web
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.structs import TopicPartition
 
 from odradek.models import ModelSettings
@@ -23,8 +23,8 @@ from odradek_runtime.blobs import FileBlobStore
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
 from odradek_runtime.service import Surroundings
-from odradek_schemas.codec import decode, read_envelope
-from odradek_schemas.events import Event, RecordCoordinates
+from odradek_schemas.codec import decode, encode, read_envelope
+from odradek_schemas.events import Event, ModelAccessEnded, ModelCallCompleted, RecordCoordinates
 from odradek_schemas.messages import Sampling
 from odradek_schemas.topics import BY_NAME
 
@@ -211,3 +211,50 @@ def _event(topic: str, record: Any) -> Event:
 
 
 StartFront = Callable[..., Awaitable[Front]]
+
+
+ASKED: Any = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+
+
+async def post(
+    front: Front,
+    asked: Any = ASKED,
+    path: str = "/v1/chat/completions",
+    token: str | None = None,
+    **headers: str,
+) -> tuple[int, Any]:
+    sent = {
+        "Authorization": f"Bearer {token or front.token()}",
+        **{n.replace("_", "-"): v for n, v in headers.items()},
+    }
+    async with ClientSession(timeout=ClientTimeout(total=20)) as session:
+        body = {"data": asked} if isinstance(asked, bytes) else {"json": asked}
+        async with session.post(front.url + path, headers=sent, **body) as response:
+            return response.status, await response.json()
+
+
+async def until(true: Any) -> None:
+    async with asyncio.timeout(10):
+        while not true():  # noqa: ASYNC110 - it is another's to come true
+            await asyncio.sleep(0.01)
+
+
+async def completed(front: Front) -> int:
+    return sum(isinstance(event, ModelCallCompleted) for event in await front.logged())
+
+
+async def end(front: Front, program: str) -> None:
+    """What the agent-worker writes when a program's access ends."""
+    event = ModelAccessEnded(
+        id=f"{program}/access-ended",
+        run_id="run",
+        rollout_id="run/1/0",
+        program_id=program,
+        reason="max_turns is reached",
+        expires=datetime.now(UTC) + timedelta(hours=1),
+    )
+    record = encode(event, "test")
+    async with AIOKafkaProducer(bootstrap_servers=front.bootstrap) as producer:
+        await producer.send_and_wait(
+            front.names.topic("model-access"), record.value, record.key, 1, headers=list(record.headers)
+        )

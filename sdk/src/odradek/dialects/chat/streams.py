@@ -5,10 +5,11 @@ stopped; the usage comes in one without a choice. Token ids and logprobs as vLLM
 """
 
 from collections.abc import Iterator
-from typing import Any
+
+from pydantic import JsonValue
 
 from odradek.dialects.chat.replies import USAGE
-from odradek.dialects.core import a_list, a_text, an_object, usage_as, usage_of
+from odradek.dialects.core import DialectError, a_list, a_text, an_object, usage_as, usage_of
 from odradek.dialects.deltas import CallDelta, Delta
 from odradek_schemas.base import JsonObject
 
@@ -16,18 +17,44 @@ from odradek_schemas.base import JsonObject
 class StreamReader:
     """Chunks in, deltas out."""
 
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
     def read(self, chunk: JsonObject) -> Iterator[Delta]:
         """The deltas of one chunk. Raises DialectError."""
         if chunk.get("prompt_token_ids"):
-            yield Delta(prompt_token_ids=chunk["prompt_token_ids"])  # type: ignore[arg-type]
+            yield Delta(prompt_token_ids=_whole_numbers(chunk["prompt_token_ids"], "prompt_token_ids"))
         for value in a_list(chunk.get("choices"), "choices")[:1]:
             choice = an_object(value, "choices.0")
-            yield from _read_delta(an_object(choice.get("delta") or {}, "choices.0.delta"))
+            yield from self._read_delta(an_object(choice.get("delta") or {}, "choices.0.delta"))
             yield from _read_tokens(choice)
             if choice.get("finish_reason"):
                 yield Delta(finish_reason=str(choice["finish_reason"]))
         if chunk.get("usage"):
             yield Delta(usage=usage_of(chunk["usage"], *USAGE))
+
+    def _read_delta(self, delta: JsonObject) -> Iterator[Delta]:
+        yield from _read_words(delta)
+        for value in a_list(delta.get("tool_calls"), "choices.0.delta.tool_calls"):
+            yield Delta(call=self._read_call(an_object(value, "choices.0.delta.tool_calls")))
+
+    def _read_call(self, call: JsonObject) -> CallDelta:
+        function = an_object(call.get("function") or {}, "choices.0.delta.tool_calls.function")
+        key = a_text(call.get("id")) or None
+        return CallDelta(
+            self._number(call.get("index"), key),
+            key,
+            a_text(function.get("name")) or None,
+            a_text(function.get("arguments")),
+        )
+
+    def _number(self, index: JsonValue, key: str | None) -> int:
+        """Which call a piece is of; some servers don't number them, and then a new id begins a new one."""
+        if isinstance(index, int):
+            return index
+        if key is not None:
+            return self._numbers.setdefault(key, len(self._numbers))
+        return max(0, len(self._numbers) - 1)
 
 
 class StreamWriter:
@@ -54,7 +81,7 @@ class StreamWriter:
         return {**self._head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}
 
 
-def _read_delta(delta: JsonObject) -> Iterator[Delta]:
+def _read_words(delta: JsonObject) -> Iterator[Delta]:
     if reasoning := a_text(delta.get("reasoning_content")) or a_text(delta.get("reasoning")):
         yield Delta(reasoning=reasoning)
     for detail in a_list(delta.get("reasoning_details"), "choices.0.delta.reasoning_details"):
@@ -63,29 +90,32 @@ def _read_delta(delta: JsonObject) -> Iterator[Delta]:
         yield Delta(text=text)
     if refusal := a_text(delta.get("refusal")):
         yield Delta(refusal=refusal)
-    for place, value in enumerate(a_list(delta.get("tool_calls"), "choices.0.delta.tool_calls")):
-        yield Delta(call=_read_call(an_object(value, "choices.0.delta.tool_calls"), place))
-
-
-def _read_call(call: JsonObject, place: int) -> CallDelta:
-    function = an_object(call.get("function") or {}, "choices.0.delta.tool_calls.function")
-    index = call.get("index")
-    return CallDelta(
-        index if isinstance(index, int) else place,
-        a_text(call.get("id")) or None,
-        a_text(function.get("name")) or None,
-        a_text(function.get("arguments")),
-    )
 
 
 def _read_tokens(choice: JsonObject) -> Iterator[Delta]:
-    ids: Any = choice.get("token_ids")
+    ids = choice.get("token_ids")
     logprobs = an_object(choice.get("logprobs") or {}, "choices.0.logprobs").get("content")
-    chosen: Any = a_list(logprobs, "choices.0.logprobs.content")
-    if ids is not None or logprobs is not None:
-        yield Delta(
-            token_ids=ids, logprobs=None if logprobs is None else [token.get("logprob") for token in chosen]
-        )
+    if ids is None and logprobs is None:
+        return
+    at = "choices.0.logprobs.content"
+    chosen = [an_object(token, at).get("logprob") for token in a_list(logprobs, at)]
+    yield Delta(
+        token_ids=None if ids is None else _whole_numbers(ids, "choices.0.token_ids"),
+        logprobs=None if logprobs is None else _numbers(chosen, at),
+    )
+
+
+def _whole_numbers(value: JsonValue, at: str) -> list[int]:
+    numbers = a_list(value, at)
+    if not all(isinstance(number, int) and not isinstance(number, bool) for number in numbers):
+        raise DialectError(at, "must hold whole numbers")
+    return numbers  # type: ignore[return-value]
+
+
+def _numbers(numbers: list[JsonValue], at: str) -> list[float]:
+    if not all(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers):
+        raise DialectError(at, "must hold a logprob for each token")
+    return numbers  # type: ignore[return-value]
 
 
 def _write_delta(delta: Delta) -> JsonObject:

@@ -56,10 +56,12 @@ def read_call(block: JsonObject, at: str) -> ToolCall:
 
 
 def write_call(call: ToolCall) -> JsonObject:
-    """A `tool_use` block. Arguments that are no JSON object are kept under the name `arguments`, as the text they are."""
+    """A `tool_use` block. Arguments that are no JSON object, or one that is nested too deep to be written again, are kept
+    under the name `arguments`, as the text they are."""
     try:
         arguments = orjson.loads(call.function.arguments)
-    except orjson.JSONDecodeError:
+        orjson.dumps([[[[arguments]]]])  # as deep as a block lies in a request
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         arguments = None
     if not isinstance(arguments, dict):
         arguments = {"arguments": call.function.arguments}

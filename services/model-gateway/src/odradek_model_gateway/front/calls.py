@@ -1,7 +1,7 @@
 """From a client's request to an answer that is in the log: each call is made once, whoever asks again."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
@@ -12,7 +12,7 @@ from odradek_model_gateway.front.earlier import EarlierAnswers
 from odradek_model_gateway.front.ended import Ended
 from odradek_model_gateway.front.live import LiveCall
 from odradek_model_gateway.front.programs import Programs
-from odradek_model_gateway.front.refusals import ENDED, MARK_TAKEN, NOT_LOGGED, Refusal
+from odradek_model_gateway.front.refusals import ENDED, INTERNAL, MARK_TAKEN, NOT_LOGGED, TOO_MANY, Refusal
 from odradek_model_gateway.gateway import Gateway
 from odradek_runtime.access import Access
 from odradek_runtime.log_writer import LogWriter, NotWrittenError
@@ -22,6 +22,8 @@ from odradek_schemas.events import Asked, ModelCallCompleted, ModelCallFailed, M
 from odradek_schemas.messages import Sampling
 from odradek_schemas.topics import MODEL_RESULTS
 
+MOST_UNDER_WAY = 64
+"""Calls of one program at once: more is no agent's need."""
 STOPPING = "this gateway is being stopped: ask again, another one answers"
 
 log = get_logger(__name__)
@@ -37,12 +39,17 @@ class Question:
     streamed: bool
     mark: str | None = None
     again: bool = False
+    _digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Raises TypeError: the body is nested too deep to be written again."""
+        said = orjson.dumps([self.dialect, self.body], option=orjson.OPT_SORT_KEYS)
+        object.__setattr__(self, "_digest", blake2b(said, digest_size=16).hexdigest())
 
     @property
     def digest(self) -> str:
         """Two requests of one program with the same digest ask the same, however their JSON is written."""
-        said = orjson.dumps([self.dialect, self.body], option=orjson.OPT_SORT_KEYS)
-        return blake2b(said, digest_size=16).hexdigest()
+        return self._digest
 
 
 class Calls:
@@ -60,20 +67,28 @@ class Calls:
         """The call that answers a question: one that was made already, where the client asks once more, or a new one.
 
         Raises:
-            Refusal: this gateway is being stopped, the program is over, or its idempotency key was used for another question.
+            Refusal: this gateway is being stopped, the program is over or asks too much at once, or its idempotency key was used for another question.
         """
         if self._stopping:
             raise Refusal(NOT_LOGGED, STOPPING)
-        why = self.ended.why(access)
-        if why is not None:
-            raise Refusal(ENDED, f"{access.program_id} gets no more answers: {why}")
+        self.check(access)
         known = self._known(access, question)
         if known is not None:
             return known
+        if self._programs.under_way(access) >= MOST_UNDER_WAY:
+            raise Refusal(
+                TOO_MANY, f"{MOST_UNDER_WAY} calls of {access.program_id} are under way: wait for some"
+            )
         call = LiveCall(question.digest, question.mark, question.streamed)
         self._programs.add(access, call)
         call.task = asyncio.create_task(self._run(call, access, question))
         return call
+
+    def check(self, access: Access) -> None:
+        """Raises Refusal: the program's access is over."""
+        why = self.ended.why(access)
+        if why is not None:
+            raise Refusal(ENDED, f"{access.program_id} gets no more answers: {why}")
 
     async def stop(self) -> None:
         """End what is under way, and begin nothing; clients ask another gateway."""
@@ -97,7 +112,7 @@ class Calls:
         except Refusal as refusal:
             call.refuse(refusal)
         except Exception as error:
-            call.refuse(error)
+            call.refuse(Refusal(INTERNAL, f"this call can't be answered: {error!r}"))
             log.error("call can't be answered", program=access.program_id, exc_info=error)
 
     async def _answer(self, call: LiveCall, access: Access, question: Question) -> Reply:

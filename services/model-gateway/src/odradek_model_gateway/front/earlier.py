@@ -6,6 +6,7 @@ the partition is read from when the token was made. That is seldom, and costs no
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 from aiokafka.errors import KafkaError
 from aiokafka.structs import TopicPartition
@@ -19,6 +20,8 @@ from odradek_schemas.codec import RecordError
 from odradek_schemas.events import ModelCallCompleted
 from odradek_schemas.topics import MODEL_RESULTS
 
+CLOCKS = timedelta(minutes=1)
+"""By how much the clocks of whoever made the token and of the brokers may differ."""
 LOOK_SECONDS = 10.0
 """Deadline of looking into the log; a client that has to wait longer may come again."""
 
@@ -54,7 +57,8 @@ class EarlierAnswers:
 
     async def _answers(self, access: Access) -> AsyncIterator[ModelCallCompleted]:
         partition = TopicPartition(self._topic, access.partition)
-        start = (await offsets_since(self._bootstrap, [partition], access.issued))[partition]
+        since = access.issued - CLOCKS
+        start = (await offsets_since(self._bootstrap, [partition], since))[partition]
         _first, end = (await log_bounds(self._bootstrap, [partition]))[partition]
         async for records in read_log(self._bootstrap, partition, start, end):
             for raw in records:

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
 from odradek.dialects.core import Reply
@@ -37,6 +37,10 @@ class LiveCall:
         outcome = self._outcome
         return outcome.done() and outcome.exception() is not None
 
+    def whenever_done(self, then: Callable[[], None]) -> None:
+        """Call `then` when it is over."""
+        self._outcome.add_done_callback(lambda _outcome: then())
+
     def tell(self, delta: Delta) -> None:
         """A piece came. Why it ended and what it cost is kept for the end."""
         self._pieces.append(replace(delta, finish_reason=None, usage=None))
@@ -64,14 +68,16 @@ class LiveCall:
         """The answer piece by piece. Raises what it was refused with, maybe in the middle."""
         self._listeners += 1
         try:
-            if self._whole:
-                for delta in deltas_of(await self.reply()):
-                    yield delta
-                return
+            told = 0
             async for delta in self._follow():
                 yield delta
+                told += 1
             reply = await self.reply()
-            yield Delta(finish_reason=reply.finish_reason, usage=reply.usage)
+            if told:
+                yield Delta(finish_reason=reply.finish_reason, usage=reply.usage)
+                return
+            for delta in deltas_of(reply):
+                yield delta
         finally:
             self._listeners -= 1
             self._drop_pieces()
@@ -84,11 +90,6 @@ class LiveCall:
                 told += 1
             else:
                 await self._grown.wait()
-
-    @property
-    def _whole(self) -> bool:
-        """Whether it was answered, and its pieces are not there (any more)."""
-        return self._outcome.done() and not self.failed and not self._pieces
 
     def _drop_pieces(self) -> None:
         """Keep the whole alone, when nobody is in the middle of it."""

@@ -21,6 +21,12 @@ class _Program:
         self.expires = access.expires
         self.calls: list[LiveCall] = []
 
+    def tidy(self) -> None:
+        """Forget the oldest calls that are over."""
+        over = [call for call in self.calls if call.done]
+        for old in over[: max(0, len(over) - MOST_REMEMBERED)]:
+            self.calls.remove(old)
+
 
 class Programs:
     """Calls by program."""
@@ -36,9 +42,7 @@ class Programs:
         program = self._programs.setdefault(access.program_id, _Program(access))
         program.expires = max(program.expires, access.expires)
         program.calls.append(call)
-        done = [call for call in program.calls if call.done]
-        for old in done[: max(0, len(program.calls) - MOST_REMEMBERED)]:
-            program.calls.remove(old)
+        call.whenever_done(program.tidy)
 
     def marked(self, access: Access, mark: str) -> LiveCall | None:
         """The call with this idempotency key, unless it came to nothing."""
@@ -58,9 +62,18 @@ class Programs:
         """All calls under way."""
         return [call for program in self._programs.values() for call in program.calls if not call.done]
 
-    def forget(self, program_id: str) -> None:
-        """The program is over: nobody comes back."""
-        self._programs.pop(program_id, None)
+    def under_way(self, access: Access) -> int:
+        """How many calls of the program are under way."""
+        program = self._programs.get(access.program_id)
+        return 0 if program is None else sum(not call.done for call in program.calls)
+
+    def forget(self, name: str) -> None:
+        """The program or run called `name` is over: nobody comes back."""
+        self._programs = {
+            program_id: program
+            for program_id, program in self._programs.items()
+            if name not in (program_id, program.run_id)
+        }
 
     def _last(self, access: Access, wanted: Callable[[LiveCall], bool]) -> LiveCall | None:
         program = self._programs.get(access.program_id)

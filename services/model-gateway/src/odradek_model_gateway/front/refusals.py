@@ -30,13 +30,13 @@ MEANINGS = {
     FailureKind.UNKNOWN_MODEL: Meaning(404, _INVALID, "model_not_found", "not_found_error"),
     FailureKind.MODEL_DEADLINE: Meaning(504, "server_error", "deadline", "timeout_error"),
 }
-_OTHER = Meaning(500, "server_error", None, "api_error")
-
 BAD_TOKEN = Meaning(401, _INVALID, "invalid_api_key", "authentication_error")
 ENDED = Meaning(403, _INVALID, "rollout_ended", "permission_error")
 NOT_GRANTED = Meaning(403, _INVALID, "not_granted", "permission_error")
 NOT_FOUND = Meaning(404, _INVALID, None, "not_found_error")
 MARK_TAKEN = Meaning(422, _INVALID, "idempotency_key_in_use", _INVALID)
+TOO_MANY = Meaning(429, "rate_limit_error", "too_many_calls", "rate_limit_error")
+INTERNAL = Meaning(500, "server_error", "internal_error", "api_error")
 NOT_LOGGED = Meaning(503, "server_error", "log_unavailable", "api_error")
 OVERFLOW_WORDS = "prompt is too long"
 """By these words programs that speak Messages know that they must compact their conversation."""
@@ -61,7 +61,7 @@ class Refusal(Exception):
         """The same as the failure of a call."""
         overflow = failure.kind is FailureKind.CONTEXT_OVERFLOW
         message = f"{OVERFLOW_WORDS}: {failure.message}" if overflow else failure.message
-        return cls(MEANINGS.get(failure.kind, _OTHER), message)
+        return cls(MEANINGS.get(failure.kind, INTERNAL), message)
 
 
 def openai_error(refusal: Refusal) -> JsonObject:

@@ -1,15 +1,17 @@
 """What is served: calls in three dialects, the models there are, embeddings, counted tokens, and the policy's version."""
 
+import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 import orjson
 from aiohttp import web
 
 from odradek.dialects.core import DialectError
+from odradek.dialects.deltas import Delta
 from odradek_model_gateway.front.calls import Calls, Question
-from odradek_model_gateway.front.dialects import SERVED, Asking, Served
+from odradek_model_gateway.front.dialects import SERVED, Asking, Served, Writer
 from odradek_model_gateway.front.live import LiveCall
 from odradek_model_gateway.front.refusals import MEANINGS, Refusal
 from odradek_model_gateway.front.server import Handler, dialect_of, json_response
@@ -22,6 +24,7 @@ from odradek_schemas.events import ModelCallRequested, PolicyUpdated
 from odradek_schemas.failures import FailureKind
 from odradek_schemas.topics import CONTROL
 
+LONGEST_MARK = 255
 BYTES_PER_TOKEN = 4
 """For an upstream that does not count: what English text comes to."""
 _INVALID = MEANINGS[FailureKind.INVALID_REQUEST]
@@ -54,20 +57,24 @@ class Routes:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """One model call, streamed where the client asks for that."""
         served, access = dialect_of(request.path), self._tokens.program(request)
-        asked = _object(await request.read())
-        self._check_model(access, asked)
-        question = _question(request, served, asked)
-        call = self._calls.ask(access, question)
-        asking = Asking(asked, call.id, access.model, int(time.time()))
-        if question.streamed:
-            return await _stream(request, served, asking, call)
-        reply = await call.reply()
-        return json_response(served.reply(reply, asking), headers=_ids(call))
+        async with _within(access):
+            asked = _object(await request.read())
+            self._check_model(access, asked)
+            question = _question(request, served, asked)
+            call = self._calls.ask(access, question)
+            asking = Asking(asked, call.id, access.model, int(time.time()))
+            if not question.streamed:
+                return json_response(served.reply(await call.reply(), asking), headers=_ids(call))
+            deltas = call.deltas()
+            first = await anext(deltas)  # before that a failure has a status of its own
+        return await _stream(request, served, served.writer(asking), _ids(call), access, first, deltas)
 
     async def count_tokens(self, request: web.Request) -> web.Response:
         """How long a prompt is: as the upstream counts where it speaks Messages, else by the length of its text."""
         access = self._tokens.program(request)
-        body = await request.read()
+        self._calls.check(access)
+        async with _within(access):
+            body = await request.read()
         asked = _object(body)
         self._check_model(access, asked)
         upstream = self._gateway.find(access.model)
@@ -80,7 +87,9 @@ class Routes:
     async def embed(self, request: web.Request) -> web.Response:
         """Embeddings, as the upstream of the model that is asked for makes them; no tokens are sampled, none is logged."""
         access = self._tokens.program(request)
-        asked = _object(await request.read())
+        self._calls.check(access)
+        async with _within(access):
+            asked = _object(await request.read())
         model = str(asked.get("model"))
         upstream = self._gateway.find(model)
         mine = orjson.dumps({**asked, "model": upstream.settings.model})
@@ -121,13 +130,35 @@ class Routes:
             )
 
 
-async def _stream(request: web.Request, served: Served, asking: Asking, call: LiveCall) -> web.StreamResponse:
-    """Nothing is sent before there is a first piece: until then a failure has a status of its own."""
-    deltas = call.deltas()
-    first = await anext(deltas)
-    writer = served.writer(asking)
-    response = web.StreamResponse(headers={**_HEADERS, **_ids(call)})
-    await response.prepare(request)
+async def _stream(
+    request: web.Request,
+    served: Served,
+    writer: Writer,
+    headers: Mapping[str, str],
+    access: Access,
+    first: Delta,
+    deltas: AsyncIterator[Delta],
+) -> web.StreamResponse:
+    """From here on the status is 200, and whatever goes wrong is an event, or the connection's end."""
+    response = web.StreamResponse(headers={**_HEADERS, **headers})
+    try:
+        async with _within(access):
+            await response.prepare(request)
+            await _write_all(response, served, writer, first, deltas)
+            await response.write_eof()
+    except (ConnectionError, TimeoutError):  # it has gone, or does not read: its call goes on without it
+        if request.transport is not None:
+            request.transport.abort()
+    return response
+
+
+async def _write_all(
+    response: web.StreamResponse,
+    served: Served,
+    writer: Writer,
+    first: Delta,
+    deltas: AsyncIterator[Delta],
+) -> None:
     try:
         await _write(response, served, writer.write(first))
         async for delta in deltas:
@@ -136,8 +167,11 @@ async def _stream(request: web.Request, served: Served, asking: Asking, call: Li
     except (Refusal, DialectError) as error:
         refusal = error if isinstance(error, Refusal) else Refusal(_INVALID, str(error))
         await response.write(served.event(served.error(refusal)))
-    await response.write_eof()
-    return response
+
+
+def _within(access: Access) -> asyncio.Timeout:
+    """Nobody reads or is read from for longer than the program lives."""
+    return asyncio.timeout((access.expires - datetime.now(UTC)).total_seconds())
 
 
 async def _write(response: web.StreamResponse, served: Served, events: Iterable[JsonObject]) -> None:
@@ -146,18 +180,29 @@ async def _write(response: web.StreamResponse, served: Served, events: Iterable[
 
 
 def _question(request: web.Request, served: Served, asked: JsonObject) -> Question:
+    if not isinstance(asked.get("stream"), bool | None):
+        raise Refusal(_INVALID, f"must be true or false, not {asked['stream']!r}", "stream")
     try:
-        read = served.read(asked)
+        return Question(
+            dialect=served.name,
+            request=served.read(asked),
+            body=asked,
+            streamed=asked.get("stream") is True,
+            mark=_mark(request),
+            again=request.headers.get("x-stainless-retry-count", "0") != "0",
+        )
     except DialectError as error:
         raise Refusal(_INVALID, error.reason, error.field) from error
-    return Question(
-        dialect=served.name,
-        request=read,
-        body=asked,
-        streamed=asked.get("stream") is True,
-        mark=request.headers.get("Idempotency-Key"),
-        again=request.headers.get("x-stainless-retry-count", "0") != "0",
-    )
+    except orjson.JSONEncodeError as error:
+        raise Refusal(_INVALID, "the body is nested too deep") from error
+
+
+def _mark(request: web.Request) -> str | None:
+    """The idempotency key, where there is one."""
+    mark = request.headers.get("Idempotency-Key") or None
+    if mark is not None and not (mark.isascii() and mark.isprintable() and len(mark) <= LONGEST_MARK):
+        raise Refusal(_INVALID, f"Idempotency-Key: up to {LONGEST_MARK} printable ASCII characters")
+    return mark
 
 
 def _errand(access: Access, model: str) -> ModelCallRequested:

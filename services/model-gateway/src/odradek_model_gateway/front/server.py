@@ -9,7 +9,7 @@ from aiohttp import web
 
 from odradek_model_gateway.failures import CallError
 from odradek_model_gateway.front.dialects import CHAT, MESSAGES, SERVED, Served
-from odradek_model_gateway.front.refusals import BAD_TOKEN, MEANINGS, NOT_FOUND, Meaning, Refusal
+from odradek_model_gateway.front.refusals import BAD_TOKEN, INTERNAL, MEANINGS, NOT_FOUND, Meaning, Refusal
 from odradek_runtime.access import AccessError
 from odradek_runtime.logs import get_logger
 from odradek_schemas.failures import FailureKind
@@ -77,15 +77,17 @@ async def _refusing(request: web.Request, handler: Handler) -> web.StreamRespons
     except TimeoutError:
         message = "the upstream did not answer in time"
         return refused(served, Refusal(MEANINGS[FailureKind.MODEL_DEADLINE], message))
+    except web.RequestPayloadError as error:
+        return refused(
+            served, Refusal(MEANINGS[FailureKind.INVALID_REQUEST], f"the body can't be read: {error}")
+        )
     except web.HTTPException as error:
         return refused(served, _of_http(request, error))
     except (ConnectionError, asyncio.CancelledError):
         raise
     except Exception as error:
         log.error("request can't be answered", path=request.path, exc_info=error)
-        return refused(
-            served, Refusal(MEANINGS[FailureKind.UPSTREAM_UNAVAILABLE], f"internal error: {error!r}")
-        )
+        return refused(served, Refusal(INTERNAL, f"internal error: {error!r}"))
 
 
 def _of_http(request: web.Request, error: web.HTTPException) -> Refusal:
