@@ -56,3 +56,9 @@ def test_what_is_in_order_is_told_at_once() -> None:
     ]
     assert [d.call for d in order.put(Delta(call=CallDelta(1, "b", "two")))] == [CallDelta(1, "b", "two")]
     assert list(order.put(Delta(text="Hm."))) == [Delta(text="Hm.")]
+    assert list(order.put(Delta(call=CallDelta(2, "c", "three")))) == [], (
+        "the one before may still have arguments"
+    )
+    last = [d.call for d in order.put(Delta(finish_reason="stop"))]
+    empty = [CallDelta(1, arguments="{}"), CallDelta(2, "c", "three"), CallDelta(2, arguments="{}")]
+    assert last == [*empty, None]
