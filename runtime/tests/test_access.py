@@ -1,7 +1,7 @@
 """Tokens: what was signed is read back, and nothing else is."""
 
 import stat
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,10 +10,12 @@ from odradek_runtime.access import Access, AccessError, Signer, TrainerAccess, c
 from odradek_schemas.messages import Sampling
 
 SECRET = b"x" * 32
-NOW = datetime.now(UTC).replace(microsecond=0)
+NOW = datetime(2100, 1, 1, tzinfo=UTC)
+"""Tokens expire by the true clock."""
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def access(seconds: float = 60) -> Access:
+def access(expires: datetime = NOW) -> Access:
     return Access(
         run_id="run",
         rollout_id="run/0/0",
@@ -23,13 +25,13 @@ def access(seconds: float = 60) -> Access:
         sampling=Sampling(temperature=0.5),
         model_seconds=9,
         issued=NOW,
-        expires=NOW + timedelta(seconds=seconds),
+        expires=expires,
     )
 
 
 def test_what_was_signed_is_read_back() -> None:
     signer = Signer(SECRET)
-    trainer = TrainerAccess(expires=NOW + timedelta(seconds=60))
+    trainer = TrainerAccess(expires=NOW)
     assert signer.read(signer.sign(access())) == access()
     assert signer.read(signer.sign(trainer)) == trainer
 
@@ -37,7 +39,7 @@ def test_what_was_signed_is_read_back() -> None:
 @pytest.mark.parametrize(
     ("token", "told"),
     [
-        (Signer(SECRET).sign(access(-1)), "has expired"),
+        (Signer(SECRET).sign(access(LONG_AGO)), "has expired"),
         (Signer(b"y" * 32).sign(access()), "none that this gateway knows"),
         (Signer(SECRET).sign(access())[:-4] + "AAAA", "none that this gateway knows"),
         ("sk-1", "none that this gateway knows"),
