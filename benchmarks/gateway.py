@@ -36,7 +36,7 @@ _OTHERS = ("task-producer", "agent-worker", "env-worker", "verifier-worker")
 class Sizes:
     """Seconds of each load, its rates, calls at once through Kafka, and repeats."""
 
-    seconds: float = 8.0
+    seconds: float = 5.0
     rates: tuple[int, ...] = (100, 500)
     calls: int = 12000
     connections: int = 32
