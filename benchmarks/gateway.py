@@ -7,7 +7,9 @@ request's sending to its answer's arrival at a reader, less the gateway's own wa
 """
 
 import asyncio
+import math
 import os
+import secrets
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -45,13 +47,14 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Target:
-    """Where HTTP load goes: to a gateway, with its pid, or to the model itself."""
+    """Where HTTP load goes: to a gateway, with its pid, or to the model itself. `most`: the highest rate that is tried."""
 
     name: str
     url: str
     body: Path
     token: Path
     pid: int | None = None
+    most: float = math.inf
 
 
 async def measure(bench: Bench, sizes: Sizes) -> None:
@@ -60,9 +63,9 @@ async def measure(bench: Bench, sizes: Sizes) -> None:
         for target in targets:
             await _http(target, Sizes(seconds=2.0), 0.0)  # warm
         await _kafka(bench, sizes, 0.0)
+        await _measure_kafka(bench, sizes)
         for target in targets[1:]:
             await _measure_http(bench, sizes, targets[0], target)
-        await _measure_kafka(bench, sizes)
 
 
 async def _measure_kafka(bench: Bench, sizes: Sizes) -> None:
@@ -86,7 +89,7 @@ async def _measure_http(bench: Bench, sizes: Sizes, model: Target, target: Targe
     with bench.results.series(name, connections=sizes.connections, rates=sizes.rates) as series:
         for repeat in range(sizes.repeats):
             figures: dict[str, float] = {}
-            for rate in sizes.rates:
+            for rate in (rate for rate in sizes.rates if rate <= target.most):
                 direct, told = await _http(model, sizes, rate), await _http(target, sizes, rate)
                 figures |= _added(direct, told, rate)
             pids = {"gateway": [target.pid or 0]}
@@ -134,17 +137,24 @@ async def _targets(bench: Bench) -> AsyncIterator[Sequence[Target]]:
         return
     async with _litellm(command, folder, stack.model_url(AT_ONCE.name)) as proxy:
         url = f"http://127.0.0.1:{proxy[1]}/v1/chat/completions"
-        yield [*targets, Target("litellm", url, _body(folder, "litellm", "m"), token, proxy[0].pid)]
+        key = folder / "litellm.key"
+        yield [*targets, Target("litellm", url, _body(folder, "litellm", "m"), key, proxy[0].pid, 100)]
 
 
 @asynccontextmanager
 async def _litellm(command: str, folder: Path, base_url: str) -> AsyncIterator[tuple[Process, int]]:
     """One LiteLLM proxy, with its own advice for production: one worker, no logging, no health checks."""
     params = {"model": "openai/instant", "api_base": base_url, "api_key": "none"}
+    key = f"sk-{secrets.token_hex(32)}"
+    _written(folder / "litellm.key", key.encode())
     config = {
         "model_list": [{"model_name": "m", "litellm_params": params}],
         "litellm_settings": {"set_verbose": False, "json_logs": True, "request_timeout": 60},
-        "general_settings": {"disable_spend_logs": True, "background_health_checks": False},
+        "general_settings": {
+            "master_key": key,
+            "disable_spend_logs": True,
+            "background_health_checks": False,
+        },
     }
     file = _written(folder / "litellm.json", orjson.dumps(config))
     port = free_port()
@@ -241,7 +251,7 @@ MEASUREMENT = Measurement(
     measure,
     sizes=Sizes(),
     smoke=Sizes(seconds=1.0, rates=(50,), calls=200, connections=4, repeats=1),
-    limit_seconds=420,
+    limit_seconds=540,
     shape=SHAPE,
 )
 
