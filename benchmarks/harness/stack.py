@@ -113,7 +113,8 @@ class RunningStack:
         first = parts[0].process
         while len(parts) < workers:
             number, port = len(parts), free_port()
-            env = first.env | {"ODRADEK_WORKER_ID": f"{kind}-{number}", "ODRADEK_HTTP_PORT": str(port)}
+            own = {"ODRADEK_HTTP_PORT": str(port), "ODRADEK_FRONT_PORT": "0"}
+            env = first.env | own | {"ODRADEK_WORKER_ID": f"{kind}-{number}"}
             part = Service(_NEEDS[kind], port, env, first.log.with_name(f"{kind}-{number}.log"))
             parts.append(part)
             part.start()

@@ -54,7 +54,8 @@ class Workers:
         """Start a second worker like the first, with a membership that is dynamic; returns when the two share the work."""
         like, port = psutil.Process(self.pid(kind)), free_port()
         self._second_faults.mkdir(exist_ok=True)
-        env = like.environ() | {"ODRADEK_HTTP_PORT": str(port), "ODRADEK_FAULTS": str(self._second_faults)}
+        own = {"ODRADEK_HTTP_PORT": str(port), "ODRADEK_FRONT_PORT": "0"}
+        env = like.environ() | own | {"ODRADEK_FAULTS": str(self._second_faults)}
         env.pop("ODRADEK_WORKER_ID")
         log = self._folder / f"second-{kind}.log"
         process = Process(f"second {kind}", like.cmdline(), log=log, env=env)
