@@ -1,8 +1,8 @@
 """From a client's request to an answer that is in the log: each call is made once, whoever asks again."""
 
 import asyncio
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from hashlib import blake2b
 
 import orjson
@@ -19,6 +19,7 @@ from odradek_runtime.log_writer import LogWriter, NotWrittenError
 from odradek_runtime.logs import get_logger
 from odradek_schemas.base import JsonObject
 from odradek_schemas.events import Asked, ModelCallCompleted, ModelCallFailed, ModelCallRequested
+from odradek_schemas.events.base import now
 from odradek_schemas.messages import Sampling
 from odradek_schemas.topics import MODEL_RESULTS
 
@@ -35,21 +36,25 @@ class Question:
 
     dialect: str
     request: ChatRequest
-    body: JsonObject
+    digest: str
     streamed: bool
     mark: str | None = None
     again: bool = False
-    _digest: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Raises TypeError: the body is nested too deep to be written again."""
-        said = orjson.dumps([self.dialect, self.body], option=orjson.OPT_SORT_KEYS)
-        object.__setattr__(self, "_digest", blake2b(said, digest_size=16).hexdigest())
 
-    @property
-    def digest(self) -> str:
-        """Two requests of one program with the same digest ask the same, however their JSON is written."""
-        return self._digest
+def digest_of(dialect: str, body: JsonObject) -> str:
+    """Two requests of one program with the same digest ask the same, however their JSON is written.
+
+    Raises:
+        orjson.JSONEncodeError: the body is nested too deep to be written again.
+    """
+    said = orjson.dumps([dialect, body], option=orjson.OPT_SORT_KEYS)
+    return blake2b(said, digest_size=16).hexdigest()
+
+
+def deadline_of(access: Access) -> datetime:
+    """When nobody waits any more for what is asked now."""
+    return min(now() + timedelta(seconds=access.model_seconds), access.expires)
 
 
 class Calls:
@@ -67,7 +72,8 @@ class Calls:
         """The call that answers a question: one that was made already, where the client asks once more, or a new one.
 
         Raises:
-            Refusal: this gateway is being stopped, the program is over or asks too much at once, or its idempotency key was used for another question.
+            Refusal: this gateway is being stopped, the program is over or asks too much at once, or its idempotency key
+                was used for another question.
         """
         if self._stopping:
             raise Refusal(NOT_LOGGED, STOPPING)
@@ -79,7 +85,7 @@ class Calls:
             raise Refusal(
                 TOO_MANY, f"{MOST_UNDER_WAY} calls of {access.program_id} are under way: wait for some"
             )
-        call = LiveCall(question.digest, question.mark, question.streamed)
+        call = LiveCall(question.digest, question.mark)
         self._programs.add(access, call)
         call.task = asyncio.create_task(self._run(call, access, question))
         return call
@@ -150,7 +156,6 @@ class Calls:
 def requested(access: Access, question: Question, name: str) -> ModelCallRequested:
     """The call as an event: what the run wants of its sampling counts, the rest is the program's."""
     wanted = access.sampling.model_dump(exclude_none=True)
-    deadline = datetime.now(UTC) + timedelta(seconds=access.model_seconds)
     return ModelCallRequested(
         id=f"{access.program_id}/http-{name}",
         run_id=access.run_id,
@@ -159,7 +164,7 @@ def requested(access: Access, question: Question, name: str) -> ModelCallRequest
         messages=question.request.messages,
         tools=question.request.tools,
         sampling=Sampling(**{**question.request.sampling.model_dump(exclude_none=True), **wanted}),
-        deadline=min(deadline, access.expires),
+        deadline=deadline_of(access),
     )
 
 

@@ -1,24 +1,21 @@
-"""Which attempts' calls are answered no more: tokens live for an hour, and most attempts end long before."""
+"""Which programs' calls are answered no more: tokens live as long as a program may run, and most end long before."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from odradek_runtime.access import Access
 from odradek_schemas.events import Event, ModelAccessEnded, RunCancelled
+from odradek_schemas.events.base import now
 
 LONGEST_ACCESS = timedelta(days=1)
-"""How far back the log is read for attempts that have ended: no program runs longer."""
+"""How far back the log is read for programs that have ended: none may run longer (`Limits.program_seconds`)."""
 _SWEEP_AT = 1024
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class Ended:
     """What has ended, and why. `on_end` is told each program or run once."""
 
-    def __init__(self, on_end: Callable[[str, str], None], clock: Callable[[], datetime] = _utc_now) -> None:
+    def __init__(self, on_end: Callable[[str, str], None], clock: Callable[[], datetime] = now) -> None:
         self._on_end = on_end
         self._clock = clock
         self._programs: dict[str, tuple[str, datetime]] = {}
@@ -46,6 +43,6 @@ class Ended:
     def _sweep(self) -> None:
         """Forget those whose tokens have expired by themselves."""
         if len(self._programs) >= self._sweep_at:
-            now = self._clock()
-            self._programs = {name: end for name, end in self._programs.items() if end[1] > now}
+            at = self._clock()
+            self._programs = {name: end for name, end in self._programs.items() if end[1] > at}
             self._sweep_at = max(_SWEEP_AT, 2 * len(self._programs))

@@ -10,17 +10,17 @@ from odradek.dialects.deltas import Delta, deltas_of
 
 
 class LiveCall:
-    """One call, by its `id` within the attempt. Whoever listens hears it from the beginning, however late; the end is told when it is in the log.
+    """One call, by its `id` within the program. Whoever listens hears it from the beginning, however late; the end is told
+    when it is in the log.
 
     `digest`: of the request's body; `mark`: its idempotency key. The call goes on when nobody listens any more: a client
     that lost its connection comes back for the answer.
     """
 
-    def __init__(self, digest: str, mark: str | None, streamed: bool) -> None:
+    def __init__(self, digest: str, mark: str | None) -> None:
         self.id = uuid.uuid4().hex[:16]
         self.digest = digest
         self.mark = mark
-        self.streamed = streamed
         self.task: asyncio.Task[None] | None = None
         self._pieces: list[Delta] = []
         self._listeners = 0

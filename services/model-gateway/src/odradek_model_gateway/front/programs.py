@@ -1,18 +1,15 @@
 """The calls of each program that this process knows: those under way, and the last ones that were answered."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
 from odradek_model_gateway.front.live import LiveCall
 from odradek_runtime.access import Access
+from odradek_schemas.events.base import now
 
 MOST_REMEMBERED = 16
 """Calls of one program that are kept for a client that comes back; earlier ones are in the log."""
 _SWEEP_AT = 256
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class _Program:
@@ -31,7 +28,7 @@ class _Program:
 class Programs:
     """Calls by program."""
 
-    def __init__(self, clock: Callable[[], datetime] = _utc_now) -> None:
+    def __init__(self, clock: Callable[[], datetime] = now) -> None:
         self._clock = clock
         self._programs: dict[str, _Program] = {}
         self._sweep_at = _SWEEP_AT
@@ -83,6 +80,6 @@ class Programs:
 
     def _sweep(self) -> None:
         if len(self._programs) >= self._sweep_at:
-            now = self._clock()
-            self._programs = {name: a for name, a in self._programs.items() if a.expires > now}
+            at = self._clock()
+            self._programs = {name: a for name, a in self._programs.items() if a.expires > at}
             self._sweep_at = max(_SWEEP_AT, 2 * len(self._programs))

@@ -2,25 +2,25 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
 
 import orjson
 from aiohttp import web
 
 from odradek.dialects.core import DialectError
-from odradek.dialects.deltas import Delta
-from odradek_model_gateway.front.calls import Calls, Question
-from odradek_model_gateway.front.dialects import SERVED, Asking, Served, Writer
+from odradek_model_gateway.front.calls import Calls, Question, deadline_of, digest_of
+from odradek_model_gateway.front.dialects import SERVED, Asking, Served
 from odradek_model_gateway.front.live import LiveCall
 from odradek_model_gateway.front.refusals import MEANINGS, Refusal
 from odradek_model_gateway.front.server import Handler, dialect_of, json_response
+from odradek_model_gateway.front.streamed import StreamedAnswer
 from odradek_model_gateway.front.tokens import Tokens
 from odradek_model_gateway.gateway import Gateway
-from odradek_runtime.access import Access
+from odradek_runtime.access import Access, TrainerAccess
 from odradek_runtime.log_writer import LogWriter
 from odradek_schemas.base import JsonObject
 from odradek_schemas.events import ModelCallRequested, PolicyUpdated
+from odradek_schemas.events.base import now
 from odradek_schemas.failures import FailureKind
 from odradek_schemas.topics import CONTROL
 
@@ -28,7 +28,6 @@ LONGEST_MARK = 255
 BYTES_PER_TOKEN = 4
 """For an upstream that does not count: what English text comes to."""
 _INVALID = MEANINGS[FailureKind.INVALID_REQUEST]
-_HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
 class Routes:
@@ -67,14 +66,15 @@ class Routes:
                 return json_response(served.reply(await call.reply(), asking), headers=_ids(call))
             deltas = call.deltas()
             first = await anext(deltas)  # before that a failure has a status of its own
-        return await _stream(request, served, served.writer(asking), _ids(call), access, first, deltas)
+        stream = StreamedAnswer(request, served, served.writer(asking), _ids(call))
+        await stream.write(first, deltas, _within(access))
+        return stream.response
 
     async def count_tokens(self, request: web.Request) -> web.Response:
         """How long a prompt is: as the upstream counts where it speaks Messages, else by the length of its text."""
         access = self._tokens.program(request)
         self._calls.check(access)
-        async with _within(access):
-            body = await request.read()
+        body = await _read(request, access)
         asked = _object(body)
         self._check_model(access, asked)
         upstream = self._gateway.find(access.model)
@@ -88,8 +88,7 @@ class Routes:
         """Embeddings, as the upstream of the model that is asked for makes them; no tokens are sampled, none is logged."""
         access = self._tokens.program(request)
         self._calls.check(access)
-        async with _within(access):
-            asked = _object(await request.read())
+        asked = _object(await _read(request, access))
         model = str(asked.get("model"))
         upstream = self._gateway.find(model)
         mine = orjson.dumps({**asked, "model": upstream.settings.model})
@@ -109,8 +108,8 @@ class Routes:
 
     async def set_policy(self, request: web.Request) -> web.Response:
         """From now on `model` serves version `version`: each call says which one answered it."""
-        self._tokens.trainer(request)
-        asked = _object(await request.read())
+        access = self._tokens.trainer(request)
+        asked = _object(await _read(request, access))
         model, version = asked.get("model"), asked.get("version")
         if not isinstance(model, str) or not isinstance(version, str) or not version:
             raise Refusal(_INVALID, 'give {"model": "its name", "version": "the policy\'s version"}')
@@ -130,53 +129,14 @@ class Routes:
             )
 
 
-async def _stream(
-    request: web.Request,
-    served: Served,
-    writer: Writer,
-    headers: Mapping[str, str],
-    access: Access,
-    first: Delta,
-    deltas: AsyncIterator[Delta],
-) -> web.StreamResponse:
-    """From here on the status is 200, and whatever goes wrong is an event, or the connection's end."""
-    response = web.StreamResponse(headers={**_HEADERS, **headers})
-    try:
-        async with _within(access):
-            await response.prepare(request)
-            await _write_all(response, served, writer, first, deltas)
-            await response.write_eof()
-    except (ConnectionError, TimeoutError):  # it has gone, or does not read: its call goes on without it
-        if request.transport is not None:
-            request.transport.abort()
-    return response
+def _within(access: Access | TrainerAccess) -> asyncio.Timeout:
+    """Nobody reads or is read from for longer than the token is good."""
+    return asyncio.timeout((access.expires - now()).total_seconds())
 
 
-async def _write_all(
-    response: web.StreamResponse,
-    served: Served,
-    writer: Writer,
-    first: Delta,
-    deltas: AsyncIterator[Delta],
-) -> None:
-    try:
-        await _write(response, served, writer.write(first))
-        async for delta in deltas:
-            await _write(response, served, writer.write(delta))
-        await response.write(served.last)
-    except (Refusal, DialectError) as error:
-        refusal = error if isinstance(error, Refusal) else Refusal(_INVALID, str(error))
-        await response.write(served.event(served.error(refusal)))
-
-
-def _within(access: Access) -> asyncio.Timeout:
-    """Nobody reads or is read from for longer than the program lives."""
-    return asyncio.timeout((access.expires - datetime.now(UTC)).total_seconds())
-
-
-async def _write(response: web.StreamResponse, served: Served, events: Iterable[JsonObject]) -> None:
-    if data := b"".join(map(served.event, events)):
-        await response.write(data)
+async def _read(request: web.Request, access: Access | TrainerAccess) -> bytes:
+    async with _within(access):
+        return await request.read()
 
 
 def _question(request: web.Request, served: Served, asked: JsonObject) -> Question:
@@ -186,7 +146,7 @@ def _question(request: web.Request, served: Served, asked: JsonObject) -> Questi
         return Question(
             dialect=served.name,
             request=served.read(asked),
-            body=asked,
+            digest=digest_of(served.name, asked),
             streamed=asked.get("stream") is True,
             mark=_mark(request),
             again=request.headers.get("x-stainless-retry-count", "0") != "0",
@@ -207,14 +167,13 @@ def _mark(request: web.Request) -> str | None:
 
 def _errand(access: Access, model: str) -> ModelCallRequested:
     """What is asked of an upstream besides calls, as far as limits and replicas must know it."""
-    deadline = datetime.now(UTC) + timedelta(seconds=access.model_seconds)
     return ModelCallRequested(
         id=access.program_id,
         run_id=access.run_id,
         rollout_id=access.rollout_id,
         model=model,
         messages=[],
-        deadline=min(deadline, access.expires),
+        deadline=deadline_of(access),
     )
 
 

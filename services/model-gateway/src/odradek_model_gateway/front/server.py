@@ -9,8 +9,17 @@ from aiohttp import web
 
 from odradek_model_gateway.failures import CallError
 from odradek_model_gateway.front.dialects import CHAT, MESSAGES, SERVED, Served
-from odradek_model_gateway.front.refusals import BAD_TOKEN, INTERNAL, MEANINGS, NOT_FOUND, Meaning, Refusal
+from odradek_model_gateway.front.refusals import (
+    BAD_TOKEN,
+    INTERNAL,
+    MEANINGS,
+    NOT_FOUND,
+    NOT_LOGGED,
+    Meaning,
+    Refusal,
+)
 from odradek_runtime.access import AccessError
+from odradek_runtime.log_writer import NotWrittenError
 from odradek_runtime.logs import get_logger
 from odradek_schemas.failures import FailureKind
 
@@ -72,6 +81,8 @@ async def _refusing(request: web.Request, handler: Handler) -> web.StreamRespons
         return refused(served, refusal)
     except CallError as error:
         return refused(served, Refusal.of(error.failure))
+    except NotWrittenError as error:
+        return refused(served, Refusal(NOT_LOGGED, str(error)))
     except AccessError as error:
         return refused(served, Refusal(BAD_TOKEN, str(error)))
     except TimeoutError:

@@ -1,25 +1,22 @@
 """Whose request it is: the token that it carries, read once and remembered while it is good."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from aiohttp import web
 
 from odradek_model_gateway.front.refusals import BAD_TOKEN, NOT_GRANTED, Refusal
 from odradek_runtime.access import Access, Signer, TrainerAccess
+from odradek_schemas.events.base import now
 
 MOST_REMEMBERED = 4096
 """Tokens whose signature need not be checked again: that costs a tenth of a call."""
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class Tokens:
     """Reads requests' tokens."""
 
-    def __init__(self, signer: Signer, clock: Callable[[], datetime] = _utc_now) -> None:
+    def __init__(self, signer: Signer, clock: Callable[[], datetime] = now) -> None:
         self._signer = signer
         self._clock = clock
         self._good: dict[str, Access | TrainerAccess] = {}
