@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from odradek.models import ConfigError, ModelSettings, read_config
-from odradek.models.config import FILE, say_problem
+from odradek.models.config import FILE
+from odradek.toml_files import say_problem
 from odradek_cli.errors import CliError, Exit
 
 _OPTIONS = {"model": "model", "key": "api_key_env", "tool_calls": "tool_calls", "preset": "preset"}

@@ -1,14 +1,13 @@
 """`odradek.toml`: one table for each model, `[models.NAME]`, with the fields of `ModelSettings` (docs/models.md)."""
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from odradek.models.groups import unlike
 from odradek.models.settings import ModelSettings
+from odradek.toml_files import TomlError, read_toml, say_problem
 
 FILE = "odradek.toml"
 
@@ -31,7 +30,9 @@ def read_config(path: Path, environment: Mapping[str, str] | None = None) -> dic
             that they share, or a key is missing.
     """
     try:
-        models = _Config.model_validate(_content(path)).models
+        models = _Config.model_validate(read_toml(path)).models
+    except TomlError as error:
+        raise ConfigError(str(error)) from error
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
         raise ConfigError(
@@ -42,21 +43,6 @@ def read_config(path: Path, environment: Mapping[str, str] | None = None) -> dic
     if environment is not None:
         _check_keys(path, models, environment)
     return models
-
-
-def say_problem(problem: Mapping[str, Any]) -> str:
-    """A mistake in one line: the dotted path to it, and what is wrong."""
-    where = ".".join(map(str, problem["loc"])) or "the file"
-    return f"{where}: {problem['msg'].removeprefix('Value error, ')}"
-
-
-def _content(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} can't be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from error
 
 
 def _check_keys(path: Path, models: Mapping[str, ModelSettings], environment: Mapping[str, str]) -> None:

@@ -4,16 +4,14 @@ The folder is the one that `ODRADEK_PROGRAMS_DIR` names; a manifest there goes b
 """
 
 import os
-import tomllib
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
-from odradek.models.config import say_problem
 from odradek.programs.manifest import Program
+from odradek.toml_files import TomlError, read_toml, say_problem
 
 GROUP = "odradek.programs"
 FOLDER = "ODRADEK_PROGRAMS_DIR"
@@ -41,7 +39,9 @@ def read_program(path: Path) -> Program:
         ProgramError: the file can't be read, is not TOML, or says what no manifest may.
     """
     try:
-        return Program.model_validate({**_content(path), "folder": path.resolve().parent})
+        return Program.model_validate({**read_toml(path), "folder": path.resolve().parent})
+    except TomlError as error:
+        raise ProgramError(str(error)) from error
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
         told = "\n".join(f"{path}: {say_problem(dict(problem))}" for problem in problems)
@@ -51,8 +51,8 @@ def read_program(path: Path) -> Program:
 def is_manifest(path: Path) -> bool:
     """Whether a TOML file means to be a program's manifest."""
     try:
-        return "dialect" in _content(path)
-    except ProgramError:
+        return "dialect" in read_toml(path)
+    except TomlError:
         return False
 
 
@@ -102,12 +102,3 @@ def _named(program: Program, name: str, where: str) -> Program:
     if program.name != name:
         raise ProgramError(f"{where}: name: is {program.name!r}, but it is found as {name!r}; let them agree")
     return program
-
-
-def _content(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise ProgramError(f"{path} can't be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ProgramError(f"{path} is not TOML: {error}") from error
