@@ -54,6 +54,7 @@ class LogFollower:
         except (KafkaError, TimeoutError) as error:
             raise WorkerError(f"topic {self._topic} can't be read: {error!r}") from error
         self._following = asyncio.create_task(self._follow())
+        self._following.add_done_callback(self._ended)
 
     async def stop(self) -> None:
         if self._following is not None:
@@ -87,6 +88,10 @@ class LogFollower:
             except (KafkaError, CommitFailedError) as error:
                 log.warning("topic can't be followed, trying again", topic=self._topic, error=repr(error))
                 await asyncio.sleep(RETRY_SECONDS)
+
+    def _ended(self, following: asyncio.Task[None]) -> None:
+        if not following.cancelled() and (error := following.exception()) is not None:
+            log.error("topic is followed no more", topic=self._topic, error=repr(error), exc_info=error)
 
     async def _poll(self) -> None:
         assert self._consumer is not None

@@ -92,6 +92,7 @@ def stack_view(state: "StackState") -> Iterator[RenderableType]:
             ("stack", status_text(str(state.status))),
             ("kafka", f"{state.bootstrap}, {state.partitions} partitions, prefix {state.topic_prefix!r}"),
             ("blobs", state.blob_store),
+            ("gateway", f"{state.gateway_url}, for agent programs"),
             ("models", ", ".join(sorted(state.models)) or "none"),
         ]
     )
