@@ -8,7 +8,9 @@ from odradek_schemas.events import Event, ModelAccessEnded, RunCancelled
 from odradek_schemas.events.base import now
 
 LONGEST_ACCESS = timedelta(days=1)
-"""How far back the log is read for programs that have ended: none may run longer (`Limits.program_seconds`)."""
+"""How far back the log is read for programs that have ended: few run longer (`Limits.program_seconds`).
+
+Of one that does and ended before that, a gateway started since knows nothing: it answers until the token expires."""
 _SWEEP_AT = 1024
 
 
