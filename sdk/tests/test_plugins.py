@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from odradek import Environment, Harness, Reward, Rollout, Trajectory, plugins
 from odradek.plugins import (
     BrokenPlugin,
+    InvalidSettings,
     UnknownPlugin,
     environment_names,
     harness_names,
@@ -43,11 +44,9 @@ def installed(monkeypatch):
         )
         monkeypatch.setattr(plugins, "entry_points", points.select)
 
-    load_environment.cache_clear()
-    load_harness.cache_clear()
+    plugins.forget()
     yield install
-    load_environment.cache_clear()
-    load_harness.cache_clear()
+    plugins.forget()
 
 
 def test_what_comes_with_odradek_is_there():
@@ -60,6 +59,23 @@ def test_environments_load_once(installed):
     assert environment_names() == ["here"]
     assert isinstance(load_environment("here"), Here)
     assert load_environment("here") is load_environment("here")
+
+
+class Dial(Here):
+    name = "dial"
+
+    class Settings(BaseModel):
+        level: int = 1
+
+
+def test_settings_are_given_and_checked(installed):
+    installed(environments={"dial": f"{__name__}:Dial"})
+    assert load_environment("dial").settings.level == 1
+    assert load_environment("dial", {"level": 3}).settings.level == 3
+    assert load_environment("dial", {"level": 3}) is load_environment("dial", {"level": 3})
+    for wrong, what in ({"level": "high"}, "level: .*integer"), ({"pitch": 1}, "pitch: Extra inputs"):
+        with pytest.raises(InvalidSettings, match=f"settings of environment 'dial': {what}"):
+            load_environment("dial", wrong)
 
 
 def test_an_unknown_name_lists_what_is_there(installed):

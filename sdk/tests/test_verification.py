@@ -66,14 +66,19 @@ def test_code_of_the_class_and_of_its_helpers_counts(version):
     assert len(set(versions)) == len(versions)
 
 
-def test_settings_alone_make_a_version(version, monkeypatch):
-    source = SOURCE + "    limit = 1\n    @property\n    def settings(self): return {'limit': self.limit}\n"
+def test_settings_alone_make_a_version(version):
+    source = SOURCE + "    class Settings(BaseModel):\n        limit: int = 1\n"
     before = version(__init__=source)
     name = next(n for n in sys.modules if n.startswith("fair_0_"))
     fair = sys.modules[name].Fair
     assert verifier_identity(fair()).version == before
-    monkeypatch.setattr(fair, "limit", 2)
-    assert verifier_identity(fair()).version != before
+    assert verifier_identity(fair({"limit": 2})).version != before
+
+
+def test_a_librarys_version_counts(version, monkeypatch):
+    before = version(__init__=SOURCE + "    libraries = ('hypothesis',)\n")
+    monkeypatch.setattr("odradek.verification.metadata.version", lambda name: f"another {name}")
+    assert version(__init__=SOURCE + "    libraries = ('hypothesis',)\n") != before
 
 
 def test_the_code_that_is_inherited_counts(version, tmp_path):

@@ -209,7 +209,7 @@ class _World:
         self._late: list[Any] = []
         self._unverified: deque[Record] = deque()
         self._environment = Counter()
-        self._sessions = Sessions(lambda _: self._environment)
+        self._sessions = Sessions(lambda *_: self._environment)
         self._in_flight = 0
         self._fold = self._create()
 

@@ -53,6 +53,8 @@ class FailureKind(StrEnum):
     VERIFIER_DEADLINE = "verifier_deadline"
     VERIFIER_KILLED = "verifier_killed"
     ANSWER_UNREADABLE = "answer_unreadable"
+    JUDGE_UNREADABLE = "judge_unreadable"
+    UNSCORED = "unscored"
     UNREADABLE_RECORD = "unreadable_record"
     BLOB_UNREADABLE = "blob_unreadable"
 

@@ -105,7 +105,7 @@ class Trajectory(Model):
     program played, they are all messages that it sent and got, each once, in the order in which they came up.
     `evidence` is what only the live world could tell; where it would give the answer away it is sealed.
     `usage` and `cost` (US dollars, None where no price is known) are those of all attempts together.
-    `sampling` is what the model was asked with; `token_coverage` the share of its calls that can be trained on token for
+    `settings` are those of the environment. `sampling` is what the model was asked with; `token_coverage` the share of its calls that can be trained on token for
     token, None where no upstream returned tokens.
     """
 
@@ -118,6 +118,7 @@ class Trajectory(Model):
     model: str
     seed: int
     task: JsonObject
+    settings: JsonObject = Field(default_factory=dict)
     sealed_answer: str | None = None
     messages: list[Message]
     prompt_messages: int
@@ -156,3 +157,50 @@ class Reward(Model):
     reward: float
     components: dict[str, float] = Field(default_factory=dict)
     details: JsonObject = Field(default_factory=dict)
+
+
+class Question(Model):
+    """What a verifier wants a model to judge. `model` None: the one that played the rollout."""
+
+    name: str
+    messages: list[Message]
+    model: str | None = None
+    sampling: Sampling = Field(default_factory=Sampling)
+
+
+class Reply(Model):
+    """What came of a question: the judge's message, or the failure that is there in its place."""
+
+    question: str
+    message: Message | None = None
+    failure: Failure | None = None
+
+
+class Judgement(Model):
+    """One answered question behind a reward. Its prompt, which may hold the answer, is not repeated here."""
+
+    call_id: str
+    model: str
+    reply: Reply
+    usage: Usage = Field(default_factory=Usage)
+    cost: float | None = None
+
+
+class TrainingSample(Model):
+    """One sequence to train on. `token_ids`, `loss_mask` and `logprobs` have the same length, [tokens].
+
+    `loss_mask` is 1 where the model chose the token; `logprobs` (nats) are of those, and 0.0 elsewhere.
+    `policy_versions` and `finish_reasons` go with `call_ids`.
+    """
+
+    token_ids: list[int] = Field(default_factory=list)
+    loss_mask: list[int] = Field(default_factory=list)
+    logprobs: list[float] = Field(default_factory=list)
+    call_ids: list[str] = Field(default_factory=list)
+    policy_versions: list[str | None] = Field(default_factory=list)
+    finish_reasons: list[str] = Field(default_factory=list)
+
+    @property
+    def prompt_length(self) -> int:
+        """How many tokens come before the first that the model chose."""
+        return self.loss_mask.index(1) if 1 in self.loss_mask else len(self.loss_mask)

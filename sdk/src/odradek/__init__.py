@@ -2,11 +2,12 @@
 
 from odradek.environment import Environment
 from odradek.harness import Harness, HarnessMisuse, Rollout
+from odradek.judging import Unscored, Verification
 from odradek.rows import RowError, TaskRow
 from odradek.tools import InvalidArguments, ToolDefinitionError, ToolError, ToolResult, tool
 from odradek_schemas.base import JsonObject
 from odradek_schemas.messages import FunctionCall, FunctionSpec, Message, Sampling, ToolCall, ToolSpec, Usage
-from odradek_schemas.rollouts import Group, Limits, Reward, RolloutStatus, Trajectory
+from odradek_schemas.rollouts import Group, Limits, Question, Reply, Reward, RolloutStatus, Trajectory
 
 __all__ = [
     "Environment",
@@ -19,6 +20,8 @@ __all__ = [
     "JsonObject",
     "Limits",
     "Message",
+    "Question",
+    "Reply",
     "Reward",
     "Rollout",
     "RolloutStatus",
@@ -31,6 +34,8 @@ __all__ = [
     "ToolResult",
     "ToolSpec",
     "Trajectory",
+    "Unscored",
     "Usage",
+    "Verification",
     "tool",
 ]

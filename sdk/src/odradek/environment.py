@@ -9,10 +9,15 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from odradek import rows
+from odradek.judging import Verification
 from odradek.tools import InvalidArguments, Tool, ToolError, ToolResult, as_result, as_utf8, collect_tools
 from odradek_schemas.base import JsonObject
 from odradek_schemas.messages import Message, ToolSpec
 from odradek_schemas.rollouts import Reward, Trajectory
+
+
+class NoSettings(BaseModel):
+    """Of an environment that can't be set."""
 
 
 class Environment(ABC):
@@ -20,18 +25,34 @@ class Environment(ABC):
 
     `Task` is what the agent's side may know, `Answer` what only the verifier may see (it is sealed on its way),
     `State` what a session remembers between tool calls: mutable, and JSON in the log. An environment without
-    `State` has no session and no tools of its own. Instances keep nothing: any method may run in any process.
+    `State` has no session and no tools of its own. Instances keep nothing but their `settings`: any method may run in
+    any process. `Settings` is what a run may set of the environment (`odradek run ENV --set key=value`).
     """
 
     name: ClassVar[str]
     Task: ClassVar[type[BaseModel]]
     Answer: ClassVar[type[BaseModel] | None] = None
     State: ClassVar[type[BaseModel] | None] = None
+    Settings: ClassVar[type[BaseModel]] = NoSettings
     harness: ClassVar[str] = "tool_calling"
     evidence_needs_answer: ClassVar[bool] = False
     """Whether `evidence` is given the answer: the env-worker then needs the key that opens it."""
 
+    libraries: ClassVar[tuple[str, ...]] = ()
+    """Distributions whose code decides rewards: their installed versions are part of the verifier's version."""
+
+    settings: Any
+    """An instance of `Settings`."""
+
     _tools: ClassVar[Mapping[str, Tool]] = {}
+
+    def __init__(self, settings: JsonObject | None = None) -> None:
+        """Take the settings of a run, by name.
+
+        Raises:
+            ValidationError: they are not what `Settings` asks for.
+        """
+        self.settings = self.Settings.model_validate(settings or {}, extra="forbid")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -41,11 +62,6 @@ class Environment(ABC):
     def has_session(self) -> bool:
         """Whether a rollout opens a world here that must be closed again."""
         return self.State is not None
-
-    @property
-    def settings(self) -> JsonObject:
-        """What decides a reward beside the code and the trajectory; part of the verifier's version."""
-        return {}
 
     def split(self, row: JsonObject) -> "rows.TaskRow":
         """Read one row of a data set, NeMo Gym's or Odradek's own.
@@ -118,10 +134,14 @@ class Environment(ABC):
         return None
 
     @abstractmethod
-    def verify(self, trajectory: Trajectory, answer: Any) -> Reward:
-        """Score a trajectory: a pure function of the record and the answer.
+    def verify(self, trajectory: Trajectory, answer: Any) -> Reward | Verification:
+        """Score a trajectory: a pure function of the record, the answer and the settings.
 
-        `answer` is an `Answer`, None where the environment has none.
+        `answer` is an `Answer`, None where the environment has none. A verifier that needs a judge is a generator:
+        see `odradek.judging`.
+
+        Raises:
+            Unscored: there is no telling what the trajectory is worth; its reward is masked.
         """
 
     def examples(self) -> Path:

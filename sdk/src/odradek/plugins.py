@@ -1,17 +1,25 @@
 """Environments and harnesses are plug-ins, found by name through entry points."""
 
-from functools import cache
+import json
+from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
+
+from pydantic import ValidationError
 
 from odradek.environment import Environment
 from odradek.harness import Harness
 from odradek.harnesses.program import PREFIX, Program
+from odradek_schemas.base import JsonObject
+from odradek_schemas.codec import explain
 
 ENVIRONMENTS = "odradek.environments"
 HARNESSES = "odradek.harnesses"
 
 _P = TypeVar("_P", Environment, Harness)
+
+_MOST_ENVIRONMENTS = 64
+"""Environments kept at hand, each with its settings."""
 
 
 class PluginError(Exception):
@@ -35,6 +43,13 @@ class BrokenPlugin(PluginError):
         super().__init__(f"{point.value} ({point.group}: {point.name}) {reason}")
 
 
+class InvalidSettings(PluginError):
+    """An environment does not take the settings that it was given."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"settings of environment {name!r}: {reason}; `odradek list` tells what it takes")
+
+
 def environment_names() -> list[str]:
     return sorted(entry_points(group=ENVIRONMENTS).names)
 
@@ -43,19 +58,36 @@ def harness_names() -> list[str]:
     return sorted(entry_points(group=HARNESSES).names)
 
 
-@cache
-def load_environment(name: str) -> Environment:
-    """The environment called `name`, one instance per process.
+def load_environment(name: str, settings: JsonObject | None = None) -> Environment:
+    """The environment called `name` with its settings; a process keeps some at hand.
 
     Raises:
         UnknownPlugin: no installed package brings it.
         BrokenPlugin: its code does not load, or is no environment of that name.
+        InvalidSettings: it does not take these settings.
     """
+    return _configured(name, json.dumps(settings or {}, sort_keys=True))
+
+
+@lru_cache(_MOST_ENVIRONMENTS)
+def _configured(name: str, settings: str) -> Environment:
     point = _find(ENVIRONMENTS, name, environment_names())
-    plugin = _instance(point)
+    given = json.loads(settings)
+    try:
+        plugin = _instance(point, given) if given else _instance(point)
+    except BrokenPlugin as error:
+        if given and isinstance(error.__cause__, ValidationError):
+            raise InvalidSettings(name, explain(error.__cause__)) from error
+        raise
     if not isinstance(plugin, Environment):
         raise BrokenPlugin(point, "is no Environment")
     return _named(plugin, point)
+
+
+def forget() -> None:
+    """Forget what was loaded: the next one who asks finds what is installed then."""
+    _configured.cache_clear()
+    load_harness.cache_clear()
 
 
 @cache
@@ -82,9 +114,9 @@ def _find(group: str, name: str, known: list[str]) -> EntryPoint:
     return next(iter(found))
 
 
-def _instance(point: EntryPoint) -> object:
+def _instance(point: EntryPoint, *arguments: object) -> object:
     try:
-        return point.load()()
+        return point.load()(*arguments)
     except Exception as error:
         raise BrokenPlugin(point, f"does not load: {error!r}") from error
 

@@ -45,6 +45,9 @@ from odradek_schemas.failures import Failure, FailureKind
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
+_MOST_ENVIRONMENTS = 64
+"""Environments kept at hand, each with its settings."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -106,7 +109,7 @@ class Sessions:
 
     def __init__(
         self,
-        load: Callable[[str], Environment] = load_environment,
+        load: Callable[[str, JsonObject], Environment] = load_environment,
         open_answer: Callable[[str], JsonObject] | None = None,
         seal: Callable[[JsonObject], str] | None = None,
         remember: Callable[[SessionStateChanged], Awaitable[None]] = _remember_nothing,
@@ -117,7 +120,7 @@ class Sessions:
         self._seal = seal
         self._remember = remember
         self._play = play
-        self._environments: dict[str, Environment] = {}
+        self._environments: dict[tuple[str, bytes], Environment] = {}
         self._open: dict[str, _Session] = {}
 
     def __len__(self) -> int:
@@ -176,7 +179,7 @@ class Sessions:
 
     async def _open_session(self, request: SessionRequested) -> Outcome:
         """A repeated request is answered as the first one was: a fresh world of the same task and seed looks the same."""
-        environment = await self._environment(request.environment)
+        environment = await self._environment(request)
         if environment.State is None:
             raise _Refused(
                 FailureKind.ENVIRONMENT_ERROR, f"environment {environment.name!r} has no state, so no session"
@@ -205,7 +208,7 @@ class Sessions:
                 f"call of turn {action.turn} in a session that is at turn {record.turn}: "
                 "its answer is not remembered, and it is not applied twice",
             )
-        environment = await self._environment(record.request.environment)
+        environment = await self._environment(record.request)
         state = self._living(session, environment)
         if action.id in record.started:
             return _answered(session, action, state, replies.interrupted(action))
@@ -227,7 +230,7 @@ class Sessions:
                 FailureKind.TOOL_INTERRUPTED,
                 f"program {action.program!r} was interrupted, and it is not begun again: its calls are made",
             )
-        environment = await self._environment(session.record.request.environment)
+        environment = await self._environment(session.record.request)
         state = self._living(session, environment)
         desk = Desk(
             partial(self._launch, session, action),
@@ -250,7 +253,7 @@ class Sessions:
             self.forget(action.session_id)
             return Outcome(SessionClosed(**replies.names(action, "closed")), ended=known)
         session = self._session(action)
-        environment = await self._environment(session.record.request.environment)
+        environment = await self._environment(session.record.request)
         evidence, sealed = await self._evidence(session, environment)
         closed = SessionClosed(
             **replies.names(action, "closed"),
@@ -287,13 +290,17 @@ class Sessions:
         except Exception as error:
             raise _Refused(FailureKind.ANSWER_UNREADABLE, _describe(error)) from error
 
-    async def _environment(self, name: str) -> Environment:
-        known = self._environments.get(name)
+    async def _environment(self, request: SessionRequested) -> Environment:
+        key = request.environment, to_json(request.settings)
+        known = self._environments.get(key)
         if known is None:
             try:
-                known = self._environments[name] = await in_thread(self._load, name)
+                known = await in_thread(self._load, request.environment, request.settings)
             except UnknownPlugin as error:
                 raise _Refused(FailureKind.UNKNOWN_ENVIRONMENT, str(error)) from error
+            if len(self._environments) >= _MOST_ENVIRONMENTS:
+                self._environments.clear()
+            self._environments[key] = known
         return known
 
     def _session(self, action: ToolCallRequested | ProgramRequested | SessionCloseRequested) -> _Session:

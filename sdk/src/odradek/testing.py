@@ -6,7 +6,7 @@ What the log would carry goes through JSON here too, so an environment whose sta
 import asyncio
 import json
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,6 +17,7 @@ from odradek.engine import Decision, RolloutMachine
 from odradek.engine.decision import Request
 from odradek.environment import Environment
 from odradek.harness import Harness
+from odradek.judging import Unscored, advance
 from odradek.plugins import load_harness
 from odradek.rows import TaskRow
 from odradek.sessions import Sessions
@@ -32,7 +33,8 @@ from odradek_schemas.events import (
 )
 from odradek_schemas.failures import Failure
 from odradek_schemas.messages import FunctionCall, Message, ToolCall, Usage
-from odradek_schemas.rollouts import Group, Limits, Reward, RolloutStatus, Trajectory
+from odradek_schemas.rollouts import Group, Limits, Question, Reward, RolloutStatus, Trajectory
+from odradek_schemas.rollouts import Reply as Judged
 
 Reply = str | ToolCall | Sequence[ToolCall] | Message | Failure
 """A scripted reply: text, one or several tool calls, a whole message, or a call that fails."""
@@ -48,7 +50,7 @@ class ScriptTooShort(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """How it went. `reward` is None where a worker would mask it: the rollout failed or was cancelled."""
+    """How it went. `reward` is None where a worker would mask it: the rollout failed, was cancelled, or is `Unscored`."""
 
     trajectory: Trajectory
     reward: Reward | None
@@ -80,18 +82,28 @@ def play(
     harness: Harness | str | None = None,
     seed: int = 0,
     limits: Limits | None = None,
+    judge: Callable[[Question], str | Failure] | None = None,
 ) -> Played:
     """Play one rollout of `task` against scripted replies, and score it.
 
     `task` is a row of a data set, or a `Task` with its `answer`. `harness` is one, its name, or None for the
-    environment's own. Sleeps and deadlines of the rollout pass at once. From a coroutine, await `play_async`.
+    environment's own. `judge` answers what the verifier asks. Sleeps and deadlines of the rollout pass at once. From a coroutine, await `play_async`.
 
     Raises:
         RowError: the row does not fit the environment.
         ScriptTooShort: the harness asks for more replies than there are.
     """
     return asyncio.run(
-        play_async(environment, task, replies, answer=answer, harness=harness, seed=seed, limits=limits)
+        play_async(
+            environment,
+            task,
+            replies,
+            answer=answer,
+            harness=harness,
+            seed=seed,
+            limits=limits,
+            judge=judge,
+        )
     )
 
 
@@ -104,6 +116,7 @@ async def play_async(
     harness: Harness | str | None = None,
     seed: int = 0,
     limits: Limits | None = None,
+    judge: Callable[[Question], str | Failure] | None = None,
 ) -> Played:
     """`play`, on the running event loop."""
     row = environment.split(_as_row(task, answer))
@@ -111,7 +124,7 @@ async def play_async(
     chosen = harness if isinstance(harness, Harness) else load_harness(harness or environment.harness)
     request = _request(environment, row, chosen, seed, limits or Limits())
     trajectory = await _Table(environment, request, chosen, script).play()
-    return Played(trajectory, _scored(environment, trajectory, row), len(script))
+    return Played(trajectory, _scored(environment, trajectory, row, judge), len(script))
 
 
 class _Table:
@@ -122,7 +135,7 @@ class _Table:
     ) -> None:
         self._request = request
         self._machine = RolloutMachine(request, harness)
-        self._sessions = Sessions(lambda _: environment, open_answer=json.loads, seal=json.dumps)
+        self._sessions = Sessions(lambda *_: environment, open_answer=json.loads, seal=json.dumps)
         self._script = script
         self._asked = 0
         self._now = _START
@@ -234,7 +247,12 @@ def _request(
     )
 
 
-def _scored(environment: Environment, trajectory: Trajectory, row: TaskRow) -> Reward | None:
+def _scored(
+    environment: Environment,
+    trajectory: Trajectory,
+    row: TaskRow,
+    judge: Callable[[Question], str | Failure] | None,
+) -> Reward | None:
     """The reward, from the record as the verifier-worker shows it: with sealed evidence opened."""
     if trajectory.status not in (RolloutStatus.COMPLETED, RolloutStatus.TRUNCATED):
         return None
@@ -242,4 +260,21 @@ def _scored(environment: Environment, trajectory: Trajectory, row: TaskRow) -> R
         opened = json.loads(trajectory.sealed_evidence)
         trajectory = trajectory.model_copy(update={"evidence": opened})
     answer = environment.Answer and environment.Answer.model_validate(row.answer)
-    return environment.verify(trajectory, answer)
+    rounds: list[list[Judged]] = []
+    while True:
+        try:
+            outcome = advance(environment.verify(trajectory, answer), rounds)
+        except Unscored:
+            return None
+        if isinstance(outcome, Reward):
+            return outcome
+        rounds.append([_judged(question, judge) for question in outcome])
+
+
+def _judged(question: Question, judge: Callable[[Question], str | Failure] | None) -> Judged:
+    if judge is None:
+        raise ScriptTooShort(f"the verifier asks a judge {question.name!r}, and there is no `judge`")
+    said = judge(question)
+    if isinstance(said, Failure):
+        return Judged(question=question.name, failure=said)
+    return Judged(question=question.name, message=Message(role="assistant", content=said))

@@ -74,7 +74,7 @@ class Desk:
     def __init__(self, post: Post, *, lost: bool = False) -> None:
         self.post = post
         self.remembered: list[tuple[SessionStateChanged, int]] = []
-        self.sessions = Sessions(lambda _: post, remember=self._for_ever if lost else self._remember)
+        self.sessions = Sessions(lambda *_: post, remember=self._for_ever if lost else self._remember)
 
     async def _remember(self, session: SessionStateChanged) -> None:
         self.remembered.append((session, len(self.post.sent)))

@@ -136,7 +136,7 @@ class Worldless(Environment):
         return Reward(reward=0.0)
 
 
-def _load(name: str) -> Environment:
+def _load(name: str, settings: JsonObject) -> Environment:
     for cls in (Counter, Examined, Worldless):
         if cls.name == name:
             return cls()

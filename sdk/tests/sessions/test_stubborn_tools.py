@@ -83,7 +83,7 @@ async def call(sessions: Sessions, step: int, name: str) -> ToolCallCompleted | 
 
 
 async def opened(environment: Environment) -> Sessions:
-    sessions = Sessions(load=lambda name: environment)
+    sessions = Sessions(load=lambda *_: environment)
     request = SessionRequested(
         id="r/0/0/1/open", **SESSION, environment="stubborn", task={}, seed=1, timeout_seconds=5
     )

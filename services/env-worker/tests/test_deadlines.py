@@ -90,7 +90,7 @@ class Worker:
     def __init__(self, world: Waiting, clock: datetime) -> None:
         self.world = world
         self.log: list[SessionStateChanged] = []
-        sessions = Sessions(lambda _: world, remember=remembering(self._commit))
+        sessions = Sessions(lambda *_: world, remember=remembering(self._commit))
         self._host = SessionHost(sessions, ToolThreads(4, 4, lambda: None), Flights(None), lambda: clock)
 
     async def _commit(self, outputs: Outputs) -> None:

@@ -96,7 +96,7 @@ def host() -> SessionHost:
 
 
 def _host() -> SessionHost:
-    return SessionHost(Sessions(lambda _: Lamp()), ToolThreads(2, 1, _give_up), Flights(None), lambda: NOW)
+    return SessionHost(Sessions(lambda *_: Lamp()), ToolThreads(2, 1, _give_up), Flights(None), lambda: NOW)
 
 
 def _opening(asked: datetime = NOW, seconds: float = 10.0) -> SessionRequested:
@@ -296,7 +296,7 @@ async def test_an_action_that_ended_its_worker_again_and_again_is_not_begun(tmp_
     path = tmp_path / "flights"
     deadly = [flight_of(_switching(1, name="flicker")), flight_of(_closing())]
     path.write_text("".join(f"{MOST_DEATHS} {flight}\n" for flight in deadly))
-    host = SessionHost(Sessions(lambda _: Lamp()), ToolThreads(2, 1, _give_up), Flights(path), lambda: NOW)
+    host = SessionHost(Sessions(lambda *_: Lamp()), ToolThreads(2, 1, _give_up), Flights(path), lambda: NOW)
     await _tell(host, _opening())
     await _tell(host, _switching(1))
     failed = _reply(await _tell(host, _switching(2, name="flicker")))
@@ -313,7 +313,7 @@ async def test_what_is_past_its_time_is_not_cleared(tmp_path: Path) -> None:
     overdue = _switching(1, asked=NOW - timedelta(seconds=60))
     path.write_text(f"1 {flight_of(overdue)}\n")
     flights = Flights(path)
-    host = SessionHost(Sessions(lambda _: Lamp()), ToolThreads(2, 1, _give_up), flights, lambda: NOW)
+    host = SessionHost(Sessions(lambda *_: Lamp()), ToolThreads(2, 1, _give_up), flights, lambda: NOW)
     await _tell(host, _opening())
     assert isinstance(_reply(await _tell(host, overdue)), ToolCallFailed)
     assert flights.deaths(flight_of(overdue)) == 1
@@ -322,7 +322,7 @@ async def test_what_is_past_its_time_is_not_cleared(tmp_path: Path) -> None:
 async def test_an_action_at_work_is_noted(tmp_path: Path) -> None:
     path = tmp_path / "flights"
     host = SessionHost(
-        Sessions(lambda _: Watched(path)), ToolThreads(2, 1, _give_up), Flights(path), lambda: NOW
+        Sessions(lambda *_: Watched(path)), ToolThreads(2, 1, _give_up), Flights(path), lambda: NOW
     )
     await _tell(host, _opening())
     completed = _reply(await _tell(host, _switching(name="look")))

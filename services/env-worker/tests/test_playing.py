@@ -125,7 +125,7 @@ def host_of(
         committed.extend(output for output in outputs if isinstance(output, Output))
 
     player = Player(gateway or THERE, SIGNER, 1, programs.find, programs.run, lambda: clock)
-    sessions = Sessions(lambda _: Desk(), remember=remembering(commit), play=player.at(3))
+    sessions = Sessions(lambda *_: Desk(), remember=remembering(commit), play=player.at(3))
     return SessionHost(sessions, ToolThreads(2, 1, _give_up), Flights(None), lambda: clock)
 
 
@@ -259,7 +259,7 @@ async def test_past_its_time_it_is_not_begun(late: float) -> None:
 
 
 async def test_where_no_gateway_is_known_it_says_what_is_missing() -> None:
-    host = SessionHost(Sessions(lambda _: Desk()), ToolThreads(2, 1, _give_up), Flights(None), lambda: NOW)
+    host = SessionHost(Sessions(lambda *_: Desk()), ToolThreads(2, 1, _give_up), Flights(None), lambda: NOW)
     await tell(host, SessionRequested(**ids("open"), environment="desk", task={}, seed=0))
     (reply, *_) = await tell(host, running())
     assert isinstance(reply.event, ProgramFailed)

@@ -67,7 +67,7 @@ class Bench:
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.blobs = FileBlobStore(folder)
         self.posted: asyncio.Queue[Event] = asyncio.Queue()
-        self.find: Callable[[str], Environment] = lambda name: Toy()
+        self.find: Callable[[str, JsonObject], Environment] = lambda name, settings: Toy()
         self.settings = ProducerSettings(**settings)
 
     async def load(self, uri: str, **fields: Any) -> Event:
@@ -190,7 +190,7 @@ async def test_a_data_set_that_can_not_be_had_is_refused_with_the_reason(
 
 
 async def test_an_unknown_environment_is_refused(bench: Bench) -> None:
-    def unknown(name: str) -> Environment:
+    def unknown(name: str, settings: JsonObject) -> Environment:
         raise UnknownPlugin("odradek.environments", name, ["mcqa"])
 
     bench.find = unknown
@@ -236,7 +236,7 @@ async def test_tasks_are_prepared_ahead_from_where_a_run_goes_on(bench: Bench) -
             prepared.append(task.question)
             return super().prompt(task)
 
-    bench.find = lambda name: Watched()
+    bench.find = lambda name, settings: Watched()
     loaded = await bench.load_bytes(lines(*[row(number) for number in range(end)]))
     prepared.clear()  # the check is over
     for index in range(begin, end):
@@ -255,7 +255,7 @@ async def test_an_environment_that_fails_later_ends_the_run_with_the_reason(benc
             return super().split(row)
 
     environment = Fickle()
-    bench.find = lambda name: environment
+    bench.find = lambda name, settings: environment
     loaded = await bench.load_bytes(lines(row(0), row(1)))
     assert isinstance(loaded, DatasetLoaded), loaded
     assert loaded.tasks.get(0) is None
@@ -276,7 +276,7 @@ async def test_a_cancelled_load_says_nothing_and_stops_checking(bench: Bench) ->
             asyncio.run_coroutine_threadsafe(may_go_on.wait(), loop).result(10)
             return super().split(row)
 
-    bench.find = lambda name: Counting()
+    bench.find = lambda name, settings: Counting()
     job = await bench.start(blob_uri(await bench.blobs.put(lines(*[row(number) for number in range(100)]))))
     await asyncio.wait_for(began.wait(), 10)
     job.cancel()

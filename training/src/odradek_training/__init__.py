@@ -1,5 +1,6 @@
 """Rollouts as trainers need them."""
 
-from odradek_training.samples import Branch, Sample, Samples, Unusable, samples
+from odradek.samples import Branch, Samples, Unusable, samples
+from odradek_schemas.rollouts import TrainingSample
 
-__all__ = ["Branch", "Sample", "Samples", "Unusable", "samples"]
+__all__ = ["Branch", "Samples", "TrainingSample", "Unusable", "samples"]

@@ -9,6 +9,7 @@ import typer
 
 from odradek.environment import Environment
 from odradek.plugins import load_environment, load_harness
+from odradek_cli.assignments import read_assignments
 from odradek_cli.commands.options import Json
 from odradek_cli.commands.watch import Interrupt, OnInterrupt, Patience, watch_to_the_end
 from odradek_cli.datasets import Checked, check_rows, read_file
@@ -48,6 +49,12 @@ def run(
     temperature: Annotated[float | None, typer.Option(min=0, help="Sampling temperature.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens of one reply.")] = None,
     max_turns: Annotated[int | None, typer.Option(min=1, help="Most model calls of one rollout.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A setting of the environment; VALUE is JSON, or text."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the run: of its sessions and its sampling.")] = 0,
     detach: Annotated[bool, typer.Option("--detach", help="Return when the run is requested.")] = False,
     patience: Patience = PATIENCE_SECONDS,
@@ -58,7 +65,8 @@ def run(
 
     Example: `odradek run mcqa --input tasks.jsonl --model smollm2 --samples 4`
     """
-    plugin = load_environment(environment)
+    settings = read_assignments(set_ or [])
+    plugin = load_environment(environment, settings)
     if harness is not None:
         load_harness(harness)
     path = input_file or plugin.examples()
@@ -77,6 +85,7 @@ def run(
         limit=limit,
         concurrency=concurrency,
         seed=seed,
+        settings=settings,
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
         limits=Limits() if max_turns is None else Limits(max_turns=max_turns),
     )

@@ -10,7 +10,7 @@ from odradek_schemas.events.base import RolloutEvent
 from odradek_schemas.events.letters import RecordCoordinates
 from odradek_schemas.failures import Failure
 from odradek_schemas.messages import Usage
-from odradek_schemas.rollouts import Group, RolloutStatus, Trajectory
+from odradek_schemas.rollouts import Group, Judgement, RolloutStatus, TrainingSample, Trajectory
 
 PRIMARY_SCORING = "primary"
 
@@ -33,7 +33,8 @@ class RewardAssigned(RolloutEvent):
     """The reward of one rollout under one scoring; `reward` is None exactly when it is `masked`.
 
     A rollout that failed for the infrastructure's sake is masked and says which failure: trainers skip it,
-    they never see a zero that the model did not earn.
+    they never see a zero that the model did not earn. `scoring` tells the first scoring and the re-scores apart.
+    `samples` are the rollout's tokens, where its upstream returned them; `judgements` what judges said.
     """
 
     type: Literal["RewardAssigned"] = "RewardAssigned"
@@ -57,3 +58,5 @@ class RewardAssigned(RolloutEvent):
     started_at: datetime
     finished_at: datetime
     trajectory: RecordCoordinates
+    judgements: list[Judgement] = Field(default_factory=list)
+    samples: list[TrainingSample] = Field(default_factory=list)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from odradek_schemas.base import Model
+from odradek_schemas.base import JsonObject, Model
 from odradek_schemas.events.base import RunEvent
 from odradek_schemas.failures import Failure
 from odradek_schemas.messages import Sampling, Usage
@@ -36,6 +36,7 @@ class RunRequested(RunEvent):
     concurrency: int = Field(default=64, ge=1, description="Most unfinished rollouts at any time.")
     demand: int | None = Field(default=None, ge=0, description="Rollouts wanted so far; None: all.")
     seed: int = 0
+    settings: JsonObject = Field(default_factory=dict, description="The environment's.")
     sampling: Sampling = Field(default_factory=Sampling)
     limits: Limits = Field(default_factory=Limits)
     deadline_seconds: float = Field(default=86_400.0, gt=0, description="The run is cancelled after this.")

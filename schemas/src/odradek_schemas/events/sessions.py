@@ -19,6 +19,7 @@ class SessionRequested(SessionEvent):
 
     type: Literal["SessionRequested"] = "SessionRequested"
     environment: str
+    settings: JsonObject = Field(default_factory=dict, description="The environment's.")
     task: JsonObject
     sealed_answer: str | None = None
     tools: list[ToolSpec] = Field(

@@ -23,6 +23,7 @@ class RolloutRequested(RolloutEvent):
     tools: list[ToolSpec] = Field(default_factory=list)
     session: bool = Field(description="Whether the environment has a world that must be opened and closed.")
     task: JsonObject
+    settings: JsonObject = Field(default_factory=dict, description="The environment's.")
     sealed_answer: str | None = None
     seed: int
     sampling: Sampling = Field(default_factory=Sampling)

@@ -67,6 +67,7 @@ def trajectory(attempt: Attempt, spent: Spent, ending: Ending, now: datetime) ->
             "model": request.model,
             "seed": request.seed,
             "task": request.task,
+            "settings": request.settings,
             "sealed_answer": request.sealed_answer,
             "messages": attempt.messages,
             "prompt_messages": attempt.prompt_messages,

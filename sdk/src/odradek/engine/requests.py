@@ -90,6 +90,7 @@ def open_session(attempt: Attempt, now: datetime) -> SessionRequested:
         time=now,
         session_id=attempt.session_id,
         environment=request.environment,
+        settings=request.settings,
         task=request.task,
         sealed_answer=request.sealed_answer,
         tools=request.tools,

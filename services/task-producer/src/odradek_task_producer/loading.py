@@ -9,6 +9,7 @@ from odradek.plugins import PluginError, UnknownPlugin, load_environment
 from odradek_runtime.blobs import BlobError, BlobStore
 from odradek_runtime.folds import Post
 from odradek_runtime.logs import get_logger
+from odradek_schemas.base import JsonObject
 from odradek_schemas.events import RunRequested
 from odradek_schemas.failures import Failure, FailureKind, Stage
 from odradek_task_producer.datasets import Checked, Dataset, DatasetError, Stopped, check, fetch
@@ -66,7 +67,7 @@ class DatasetLoader:
         blobs: BlobStore,
         seal: Seal,
         settings: ProducerSettings,
-        find_environment: Callable[[str], Environment] = load_environment,
+        find_environment: Callable[[str, JsonObject], Environment] = load_environment,
     ) -> None:
         self._blobs = blobs
         self._seal = seal
@@ -94,7 +95,7 @@ class DatasetLoader:
             )
 
     async def _tasks(self, request: RunRequested, post: Post, job: LoadJob) -> PreparedTasks:
-        environment = await asyncio.to_thread(self._find_environment, request.environment)
+        environment = await asyncio.to_thread(self._find_environment, request.environment, request.settings)
         file = await self._fetch(request.dataset.uri)
         dataset = await asyncio.to_thread(Dataset, file, request.limit)
         checked = await asyncio.to_thread(

@@ -99,6 +99,7 @@ def rollout_of(task: PreparedTask, request: RunRequested, sample: int, time: dat
         tools=task.tools,
         session=task.session,
         task=task.task,
+        settings=request.settings,
         sealed_answer=task.sealed_answer,
         seed=seed_of(request.seed, task.index, sample),
         sampling=task.sampling,

@@ -23,8 +23,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from odradek.environment import Environment
+from odradek.judging import Unscored, advance
 from odradek.plugins import PluginError, load_environment
 from odradek.verification import verifier_identity
+from odradek_schemas.base import JsonObject
 from odradek_schemas.codec import explain
 from odradek_schemas.events import TrajectoryFinished, VerifierIdentity
 from odradek_schemas.failures import Failure, FailureKind, Stage
@@ -49,21 +51,22 @@ _events = TypeAdapter(TrajectoryFinished)
 class Bench:
     """The environments that this process has loaded, and their verifiers."""
 
-    def __init__(self, load: Callable[[str], Environment] = load_environment) -> None:
+    def __init__(self, load: Callable[[str, JsonObject], Environment] = load_environment) -> None:
         self._load = load
-        self._known: dict[str, tuple[Environment, VerifierIdentity]] = {}
+        self._known: dict[tuple[str, bytes], tuple[Environment, VerifierIdentity]] = {}
 
-    def prepare(self, name: str) -> tuple[Environment, VerifierIdentity]:
-        known = self._known.get(name)
+    def prepare(self, name: str, settings: JsonObject) -> tuple[Environment, VerifierIdentity]:
+        key = name, to_json(settings)
+        known = self._known.get(key)
         if known is None:
-            environment = self._load(name)
-            known = self._known[name] = (environment, verifier_identity(environment))
+            environment = self._load(name, settings)
+            known = self._known[key] = (environment, verifier_identity(environment))
         return known
 
     def verdict(self, job: Job, ready: Callable[[], None]) -> Verdict:
         """Run one job; `ready` is called when loading is over and the verifier's own time begins."""
         try:
-            environment, identity = self.prepare(job.environment)
+            environment, identity = self.prepare(job.environment, job.settings)
         except PluginError as error:
             return _failed(FailureKind.UNKNOWN_ENVIRONMENT, str(error))
         ready()
@@ -76,9 +79,14 @@ class Bench:
                 identity,
             )
         try:
-            return Verdict(reward=_checked(environment.verify(_trajectory(job), answer)), verifier=identity)
+            outcome = advance(environment.verify(_trajectory(job), answer), job.rounds)
+            if isinstance(outcome, Reward):
+                return Verdict(reward=_checked(outcome), verifier=identity)
+            return Verdict(questions=outcome, verifier=identity)
         except MemoryError:
             raise
+        except Unscored as unscored:
+            return Verdict(failure=unscored.failure, verifier=identity)
         except BaseException as error:  # noqa: BLE001 - user code may raise anything: it becomes a typed failure
             return _failed(FailureKind.VERIFIER_ERROR, f"{type(error).__name__}: {error}", identity)
 
@@ -126,9 +134,7 @@ def _trajectory(job: Job) -> Trajectory:
     return trajectory.model_copy(update={"evidence": job.evidence})
 
 
-def _checked(reward: object) -> Reward:
-    if not isinstance(reward, Reward):
-        raise TypeError(f"verify must return a Reward, not {type(reward).__name__}")
+def _checked(reward: Reward) -> Reward:
     for name, value in {"reward": reward.reward, **reward.components}.items():
         if not math.isfinite(value):
             raise ValueError(f"{name} is {value}, which is no finite number")
@@ -168,7 +174,7 @@ def main() -> None:
 
 def _prepare(bench: Bench, name: str) -> None:
     try:
-        bench.prepare(name)
+        bench.prepare(name, {})
     except PluginError as error:
         sys.stderr.write(f"verifier process: {error}\n")
 

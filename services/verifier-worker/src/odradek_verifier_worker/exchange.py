@@ -6,12 +6,13 @@ that it belongs to. Back: JSON, because the process runs code that the worker ne
 
 import mmap
 import struct
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from odradek_schemas.base import JsonObject, Model
 from odradek_schemas.events import VerifierIdentity
 from odradek_schemas.failures import Failure
-from odradek_schemas.rollouts import Reward
+from odradek_schemas.rollouts import Question, Reply, Reward
 
 HEADER = struct.Struct(">I")
 OUT_OF_MEMORY = 77
@@ -23,18 +24,24 @@ _NOTHING = -1
 
 
 class Job(NamedTuple):
-    """One trajectory to verify. `event` is a `TrajectoryFinished` in JSON; answer and evidence have been opened."""
+    """One trajectory to verify. `event` is a `TrajectoryFinished` in JSON; answer and evidence have been opened.
+
+    `rounds`: what judges have said so far, as it is given to `odradek.judging.advance`.
+    """
 
     environment: str
     event: bytes
     answer: JsonObject | None = None
     evidence: JsonObject | None = None
+    settings: JsonObject = {}
+    rounds: Sequence[Sequence[Reply]] = ()
 
 
 class Verdict(Model):
-    """What became of a job: a reward, or why there is none."""
+    """What became of a job: a reward, why there is none, or what judges must be asked first."""
 
     reward: Reward | None = None
+    questions: list[Question] = []
     failure: Failure | None = None
     verifier: VerifierIdentity | None = None
 

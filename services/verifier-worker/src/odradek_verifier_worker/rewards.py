@@ -1,5 +1,6 @@
 """The reward of a rollout as it is announced: from a verdict, or masked with the reason why there is none."""
 
+from odradek.samples import samples
 from odradek_runtime.records import Record
 from odradek_schemas import ids
 from odradek_schemas.codec import BlobCorrupt, BlobMissing, RecordError
@@ -44,6 +45,7 @@ def announce(event: TrajectoryFinished, verdict: Verdict, record: Record) -> Rew
         started_at=trajectory.started_at,
         finished_at=trajectory.finished_at,
         trajectory=record.coordinates,
+        samples=samples(trajectory).samples,
     )
 
 

@@ -46,4 +46,6 @@ class Verifier:
             failure = Failure(kind=FailureKind.ANSWER_UNREADABLE, stage=Stage.VERIFY, message=str(error))
             return Verdict(failure=failure)
         value = record.value or event.model_dump_json(exclude_none=True).encode()
-        return await self._pool.verify(Job(trajectory.environment, value, answer, evidence))
+        return await self._pool.verify(
+            Job(trajectory.environment, value, answer, evidence, trajectory.settings)
+        )

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from odradek.samples import Branch, Reason, samples
 from odradek_schemas.messages import TokenRecord, Usage
-from odradek_schemas.rollouts import Group, ModelStep, RolloutStatus, Trajectory
-from odradek_training import Branch, Sample, samples
-from odradek_training.samples import Reason
+from odradek_schemas.rollouts import Group, ModelStep, RolloutStatus, TrainingSample, Trajectory
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -110,7 +109,7 @@ def test_every_chosen_token_is_trained_on_once_whatever_the_branches(data: st.Da
     assert len(found.branches) == len(found.samples) - 1
 
 
-def check(found: list[Sample], steps: list[ModelStep]) -> None:
+def check(found: list[TrainingSample], steps: list[ModelStep]) -> None:
     """Each sample is prompt and reply of its calls as they were; each call is in one sample."""
     assert sorted(call for sample in found for call in sample.call_ids) == sorted(s.call_id for s in steps)
     by_id = {step.call_id: step.tokens for step in steps}

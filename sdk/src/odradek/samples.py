@@ -6,10 +6,10 @@ sampled (the "token-in, token-out" rule of vLLM's `return_token_ids`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
-from odradek_schemas.rollouts import ModelStep, Trajectory
+from odradek_schemas.rollouts import ModelStep, TrainingSample, Trajectory
 
 
 class Reason(StrEnum):
@@ -42,36 +42,6 @@ class Branch:
     common: int
 
 
-@dataclass(slots=True)
-class Sample:
-    """One sequence. `token_ids`, `loss_mask` and `logprobs` have the same length, [tokens].
-
-    `loss_mask` is 1 where the model chose the token; `logprobs` (nats) are of those, and 0.0 elsewhere.
-    `policy_versions` and `finish_reasons` go with `call_ids`.
-    """
-
-    token_ids: list[int] = field(default_factory=list)
-    loss_mask: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-    call_ids: list[str] = field(default_factory=list)
-    policy_versions: list[str | None] = field(default_factory=list)
-    finish_reasons: list[str] = field(default_factory=list)
-
-    @property
-    def prompt_length(self) -> int:
-        """How many tokens come before the first that the model chose."""
-        return self.loss_mask.index(1) if 1 in self.loss_mask else len(self.loss_mask)
-
-    def common(self, prompt: Sequence[int]) -> int:
-        """How many tokens at its beginning it shares with `prompt`."""
-        if prompt[: len(self.token_ids)] == self.token_ids:
-            return len(self.token_ids)
-        pairs = enumerate(zip(self.token_ids, prompt, strict=False))
-        return next(
-            (at for at, (mine, other) in pairs if mine != other), min(len(self.token_ids), len(prompt))
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Samples:
     """All that a trajectory gives, and what it does not.
@@ -79,7 +49,7 @@ class Samples:
     `coverage` is the share of its model calls that are in a sample; 1.0 where no model was called.
     """
 
-    samples: list[Sample]
+    samples: list[TrainingSample]
     unusable: list[Unusable]
     branches: list[Branch]
     coverage: float
@@ -101,16 +71,16 @@ def samples(trajectory: Trajectory) -> Samples:
     """
     steps = [step for step in trajectory.steps if isinstance(step, ModelStep)]
     unusable = [Unusable(step.call_id, reason) for step in steps if (reason := _reason(step)) is not None]
-    found: list[Sample] = []
+    found: list[TrainingSample] = []
     branches: list[Branch] = []
     for call in _usable(steps):
-        shared = [sample.common(call.prompt) for sample in found]
+        shared = [_common(sample, call.prompt) for sample in found]
         place = _continued(found, shared)
         if place is None:
             if found:
                 nearest = max(range(len(found)), key=shared.__getitem__)
                 branches.append(Branch(call.step.call_id, nearest, shared[nearest]))
-            found.append(Sample())
+            found.append(TrainingSample())
             place = len(found) - 1
         _append(found[place], call)
     coverage = (len(steps) - len(unusable)) / len(steps) if steps else 1.0
@@ -137,17 +107,26 @@ def _usable(steps: Iterable[ModelStep]) -> Iterator[_Call]:
             )
 
 
-def _continued(found: Sequence[Sample], shared: Sequence[int]) -> int | None:
+def _common(sample: TrainingSample, prompt: Sequence[int]) -> int:
+    """How many tokens at its beginning a sample shares with `prompt`."""
+    ids = sample.token_ids
+    if prompt[: len(ids)] == ids:
+        return len(ids)
+    pairs = enumerate(zip(ids, prompt, strict=False))
+    return next((at for at, (mine, other) in pairs if mine != other), min(len(ids), len(prompt)))
+
+
+def _continued(found: Sequence[TrainingSample], shared: Sequence[int]) -> int | None:
     """The sample that a prompt goes on with: of those that it begins with, the longest."""
     whole = [place for place, sample in enumerate(found) if shared[place] == len(sample.token_ids)]
     return max(whole, key=shared.__getitem__, default=None)
 
 
-def _append(sample: Sample, call: _Call) -> None:
+def _append(sample: TrainingSample, call: _Call) -> None:
     shown = call.prompt[len(sample.token_ids) :]
-    sample.token_ids += shown + call.chosen
-    sample.loss_mask += [0] * len(shown) + [1] * len(call.chosen)
-    sample.logprobs += [0.0] * len(shown) + call.logprobs
+    sample.token_ids.extend(shown + call.chosen)
+    sample.loss_mask.extend([0] * len(shown) + [1] * len(call.chosen))
+    sample.logprobs.extend([0.0] * len(shown) + call.logprobs)
     sample.call_ids.append(call.step.call_id)
     sample.policy_versions.append(call.step.tokens.policy_version if call.step.tokens else None)
     sample.finish_reasons.append(call.step.finish_reason)
