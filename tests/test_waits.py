@@ -62,9 +62,9 @@ PACES = {
     "odradek_runtime.worker.LOOK_SECONDS",
     "odradek_runtime.worker.RETRY_SECONDS",
     "odradek_task_producer.loading.FIRST_BACKOFF_SECONDS",
-    "odradek_verifier_worker.child._REPORT_SECONDS",
-    "odradek_verifier_worker.pool._BATCH_SECONDS",
-    "odradek_verifier_worker.pool._SLOW_SECONDS",
+    "odradek_scoring.child._REPORT_SECONDS",
+    "odradek_scoring.pool._BATCH_SECONDS",
+    "odradek_scoring.pool._SLOW_SECONDS",
     "ODRADEK_PROGRESS_SECONDS",
     "ODRADEK_PURGE_INTERVAL_SECONDS",
 }
@@ -101,7 +101,7 @@ def constants() -> Iterator[str]:
     """Every number of seconds that a module of the product names."""
     for folder in (
         *ROOT.glob("services/*/src"),
-        *(ROOT / name / "src" for name in ("sdk", "runtime", "training", "local", "cli")),
+        *(ROOT / name / "src" for name in ("sdk", "runtime", "scoring", "training", "local", "cli")),
     ):
         for path in folder.rglob("*.py"):
             module = ".".join(path.relative_to(folder).with_suffix("").parts)

@@ -51,10 +51,10 @@ from odradek_schemas.failures import Failure, FailureKind, Stage
 from odradek_schemas.messages import FunctionCall, Message, ToolCall, Usage
 from odradek_schemas.rollouts import Group, Limits, Reward, Trajectory
 from odradek_schemas.topics import BY_NAME, MODEL_ACCESS
+from odradek_scoring.assigning import announce, unplayed
+from odradek_scoring.exchange import Verdict
 from odradek_task_producer.count import Counters
 from odradek_task_producer.rows import PreparedTask, rollout_of
-from odradek_verifier_worker.exchange import Verdict
-from odradek_verifier_worker.rewards import announce, unplayed
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RUN = "run"
@@ -466,7 +466,7 @@ class _World:
             verdict = unplayed(event.trajectory) or Verdict(
                 reward=self._environment.verify(event.trajectory, None)
             )
-            reward = announce(event, verdict, record).model_copy(update={"time": self._now})
+            reward = announce(event, verdict, record.coordinates).model_copy(update={"time": self._now})
             self._commit([Output("rewards", reward)], "verifier-worker")
             self.counters.add(reward)
             self._in_flight -= 1

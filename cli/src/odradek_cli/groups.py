@@ -23,10 +23,12 @@ from odradek_schemas.topics import (
     AGENT,
     ENV,
     GATEWAY,
+    JUDGE_RESULTS,
     MODEL_CALLS,
     MODEL_RESULTS,
     OBSERVATIONS,
     PRODUCER,
+    RESCORES,
     REWARDS,
     RUN_PROGRESS,
     RUNS,
@@ -56,7 +58,7 @@ INPUTS: dict[str, tuple[Topic, ...]] = {
     PRODUCER: (RUNS, RUN_PROGRESS, REWARDS),
     AGENT: (TASKS, MODEL_RESULTS, OBSERVATIONS),
     ENV: (TOOL_ACTIONS,),
-    VERIFIER: (TRAJECTORIES,),
+    VERIFIER: (TRAJECTORIES, JUDGE_RESULTS, RESCORES),
     GATEWAY: (MODEL_CALLS,),
 }
 """What each kind of worker reads and commits its position in."""

@@ -4,6 +4,8 @@ run
 run/task/sample                      a rollout
 run/task/sample/attempt              a session
 run/task/sample/attempt/step         a model call or a tool call
+run/task/sample/judge/scoring        a scoring that asks judges
+.../judge/scoring/round.question     a call of its own
 
 What is said about a call or a session is named after it: `<call>/completed`, `<call>/failed`, `<session>/open`,
 `<session>/close`, `<session>/ready`, `<session>/closed`, `<session>/failed`.
@@ -41,6 +43,24 @@ def session_id(rollout: str, attempt: int) -> str:
 
 def call_id(rollout: str, attempt: int, step: int) -> str:
     return f"{rollout}/{attempt}/{step}"
+
+
+def judging_id(rollout: str, scoring: str) -> str:
+    return f"{rollout}/judge/{scoring}"
+
+
+def judge_call_id(judging: str, round_: int, question: int) -> str:
+    return f"{judging}/{round_}.{question}"
+
+
+def is_judge_call(any_id: str) -> bool:
+    """Whether a call, or what is said about one, is a verifier's."""
+    return any_id.split("/", 4)[3:4] == ["judge"]
+
+
+def judging_of(call_id: str) -> str:
+    """The scoring that a judge's call belongs to."""
+    return call_id.rpartition("/")[0]
 
 
 def run_of(any_id: str) -> str:

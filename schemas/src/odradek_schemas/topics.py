@@ -120,7 +120,7 @@ MODEL_CALLS = Topic(
     (e.ModelCallRequested,),
     "rollout id",
     Kept.DAYS,
-    (AGENT,),
+    (AGENT, VERIFIER),
     (GATEWAY,),
     "Questions for models.",
 )
@@ -132,6 +132,24 @@ MODEL_RESULTS = Topic(
     (GATEWAY, ENV),
     (AGENT,),
     "The models' answers, and the ends of the programs that asked, behind them.",
+)
+JUDGE_RESULTS = Topic(
+    "judge-results",
+    (e.ModelCallCompleted, e.ModelCallFailed),
+    "rollout id",
+    Kept.DAYS,
+    (GATEWAY,),
+    (VERIFIER,),
+    "The models' answers to verifiers: agents' and judges' results don't hold each other up.",
+)
+JUDGING = Topic(
+    "judging",
+    (e.JudgingChanged,),
+    "scoring of a rollout",
+    Kept.COMPACTED,
+    (VERIFIER,),
+    (VERIFIER,),
+    "Scorings that wait for judges: the verifier-worker's changelog.",
 )
 MODEL_ACCESS = Topic(
     "model-access",
@@ -196,6 +214,15 @@ REWARDS = Topic(
     (PRODUCER, "trainers", "cli"),
     "One reward per rollout and scoring.",
 )
+RESCORES = Topic(
+    "rescores",
+    (e.RescoreRequested, e.RescoreFinished),
+    "re-score id",
+    Kept.LONG,
+    ("cli", VERIFIER),
+    (VERIFIER, "cli"),
+    "Which trajectories are to be scored again, piece by piece.",
+)
 DEAD_LETTERS = Topic(
     "dead-letters",
     (e.RecordRejected,),
@@ -233,6 +260,8 @@ TOPICS = (
     TASKS,
     MODEL_CALLS,
     MODEL_RESULTS,
+    JUDGE_RESULTS,
+    JUDGING,
     MODEL_ACCESS,
     TOOL_ACTIONS,
     OBSERVATIONS,
@@ -240,6 +269,7 @@ TOPICS = (
     SESSIONS,
     TRAJECTORIES,
     REWARDS,
+    RESCORES,
     DEAD_LETTERS,
     *POSITIONS,
 )

@@ -1,11 +1,16 @@
 """One trajectory in, one reward out."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
 
 import pytest
+import pytest_asyncio
 from nacl.encoding import Base64Encoder
 from nacl.public import PrivateKey
 
+from odradek_runtime.blobs import open_blob_store
+from odradek_runtime.intake import Intake
+from odradek_runtime.names import Names
 from odradek_runtime.records import Output, Outputs, Record
 from odradek_runtime.sealing import Opener, Sealer
 from odradek_schemas.codec import BlobMissing, Envelope, InvalidValue
@@ -13,10 +18,12 @@ from odradek_schemas.events import RewardAssigned, TrajectoryFinished
 from odradek_schemas.failures import Failure, FailureKind, Stage
 from odradek_schemas.messages import TokenRecord, Usage
 from odradek_schemas.rollouts import ModelStep, RolloutStatus
-from odradek_verifier_worker.answers import Answers
+from odradek_scoring import Answers, Pool, Scorer
 from odradek_verifier_worker.app import create_processor
-from odradek_verifier_worker.pool import Pool
+from odradek_verifier_worker.judgings import Judgings
+from odradek_verifier_worker.rescores import Rescores
 from odradek_verifier_worker.settings import VerifierSettings
+from odradek_verifier_worker.trajectories import Trajectories
 from odradek_verifier_worker.verifier import Verifier
 
 Finished = Callable[..., TrajectoryFinished]
@@ -24,14 +31,29 @@ MakeRecord = Callable[..., Record]
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = PrivateKey.generate()
 SEALER = Sealer(KEY.public_key.encode(Base64Encoder))
 ANSWER = SEALER.seal({"expected": "B"})
 
 
-@pytest.fixture
-def verifier(pool: Pool) -> Verifier:
-    return Verifier(pool, Answers(Opener(KEY.encode(Base64Encoder))))
+@pytest_asyncio.fixture(loop_scope="module")
+async def verifier(pool: Pool) -> AsyncIterator[Verifier]:
+    made = make_verifier(pool, Answers(Opener(KEY.encode(Base64Encoder))))
+    yield made
+    await made.close()
+
+
+def make_verifier(pool: Pool, answers: Answers) -> Verifier:
+    trajectories = Trajectories(
+        "127.0.0.1:1", Names("t."), Intake("verifier-worker", open_blob_store("file:///nowhere"))
+    )
+    judgings = Judgings(Scorer(pool, answers), trajectories.read, 60.0, lambda: NOW)
+    return Verifier(judgings, Rescores(trajectories, judgings), _no_commit)
+
+
+async def _no_commit(outputs: Outputs) -> None:
+    raise AssertionError(f"nothing is committed beside a record here: {outputs}")
 
 
 async def test_a_completed_rollout_is_scored_with_its_opened_answer(
@@ -111,7 +133,9 @@ async def test_an_answer_that_can_not_be_opened_masks_the_reward(
     event = finished(sealed_answer=ANSWER)
     other = Opener(PrivateKey.generate().encode(Base64Encoder))
     for answers in (Answers(other), Answers(None)):
-        reward = _only(await Verifier(pool, answers).handle(event, record(event)))
+        verifier = make_verifier(pool, answers)
+        reward = _only(await verifier.handle(event, record(event)))
+        await verifier.close()
         assert (reward.reward, reward.masked) == (None, True)
         assert reward.failure is not None
         assert reward.failure.kind is FailureKind.ANSWER_UNREADABLE
@@ -152,10 +176,12 @@ async def test_a_record_of_no_rollout_is_nobody_s_reward(verifier: Verifier) -> 
     assert verifier.reject(read, InvalidValue(read.coordinates, "cut short")) == []
 
 
-async def test_the_worker_reads_trajectories_and_keeps_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_worker_remembers_whom_it_has_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ODRADEK_SEALING_PRIVATE_KEY_FILE", raising=False)
+    monkeypatch.setenv("ODRADEK_BLOB_STORE", "file:///nowhere")
     processor = create_processor(VerifierSettings())
-    assert (processor.inputs, processor.changelog, processor.ordered) == (("trajectories",), None, False)
+    assert processor.inputs == ("trajectories", "judge-results", "rescores")
+    assert (processor.changelog, processor.ordered) == ("judging", False)
 
 
 def _only(outputs: Outputs) -> RewardAssigned:

@@ -12,6 +12,7 @@ from odradek_schemas.events.journal import (
     RolloutSnapshot,
     TimerFired,
 )
+from odradek_schemas.events.judging import AskedQuestion, JudgingChanged
 from odradek_schemas.events.ledger import RunCountRecorded, RunPlanRecorded, RunSumRecorded
 from odradek_schemas.events.letters import RecordCoordinates, RecordRejected
 from odradek_schemas.events.models import (
@@ -22,6 +23,7 @@ from odradek_schemas.events.models import (
     ModelCallRequested,
 )
 from odradek_schemas.events.positions import InputPosition, PositionsCommitted
+from odradek_schemas.events.rescores import RescoreCounts, RescoreFinished, RescoreRequested
 from odradek_schemas.events.results import RewardAssigned, TrajectoryFinished, VerifierIdentity
 from odradek_schemas.events.runs import (
     BadRow,
@@ -54,6 +56,7 @@ from odradek_schemas.events.tasks import RolloutRequested
 
 __all__ = [
     "Asked",
+    "AskedQuestion",
     "BadRow",
     "Dataset",
     "Event",
@@ -61,6 +64,7 @@ __all__ = [
     "InputPosition",
     "JournalAppended",
     "JournalInput",
+    "JudgingChanged",
     "ModelAccessEnded",
     "ModelCallCompleted",
     "ModelCallFailed",
@@ -73,6 +77,9 @@ __all__ = [
     "RecordCoordinates",
     "RecordRejected",
     "RequestPrint",
+    "RescoreCounts",
+    "RescoreFinished",
+    "RescoreRequested",
     "RewardAssigned",
     "RolloutEnded",
     "RolloutFaulted",

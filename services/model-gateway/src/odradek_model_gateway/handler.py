@@ -1,4 +1,4 @@
-"""The front end for Kafka: `model-calls` in, `model-results` out."""
+"""The front end for Kafka: `model-calls` in, `model-results` out, and `judge-results` for what verifiers ask."""
 
 import asyncio
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from odradek_runtime.records import Output, Outputs, Record
 from odradek_schemas.codec import BlobCorrupt, BlobMissing, RecordError
 from odradek_schemas.events import Event, ModelCallFailed, ModelCallRequested, PolicyUpdated, RunCancelled
 from odradek_schemas.failures import Failure, FailureKind, Stage
-from odradek_schemas.ids import rollout_of, run_of
-from odradek_schemas.topics import MODEL_RESULTS
+from odradek_schemas.ids import is_judge_call, rollout_of, run_of
+from odradek_schemas.topics import JUDGE_RESULTS, MODEL_RESULTS
 
 
 @dataclass(slots=True)
@@ -96,4 +96,5 @@ class ModelCalls:
 
 
 def _result(event: Event) -> Outputs:
-    return [Output(MODEL_RESULTS.name, event)]
+    topic = JUDGE_RESULTS if is_judge_call(event.id) else MODEL_RESULTS
+    return [Output(topic.name, event)]

@@ -16,6 +16,9 @@ class VerifierSettings(WorkerSettings):
     verifier_deadline_seconds: float = Field(
         default=10.0, gt=0, description="Most time for one trajectory; its process is killed after that."
     )
+    judge_deadline_seconds: float = Field(
+        default=3600.0, gt=0, description="Most time for a judge's answer, its wait among others included."
+    )
     verifier_memory_mib: int = Field(
         default=4096, ge=256, description="Most address space of a verifier process."
     )

@@ -1,51 +1,105 @@
-"""The work on one partition of `trajectories`: each gets its one reward."""
+"""The work on one partition: each trajectory gets its one reward, and another one from each re-score."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 
 from odradek_runtime.records import Output, Outputs, Record
-from odradek_runtime.sealing import SealError
-from odradek_schemas.codec import RecordError
-from odradek_schemas.events import Event, TrajectoryFinished
+from odradek_schemas.codec import BlobCorrupt, BlobMissing, RecordError
+from odradek_schemas.events import (
+    Event,
+    JudgingChanged,
+    ModelCallCompleted,
+    ModelCallFailed,
+    RescoreRequested,
+    TrajectoryFinished,
+)
 from odradek_schemas.failures import Failure, FailureKind, Stage
-from odradek_schemas.topics import REWARDS
-from odradek_verifier_worker.answers import Answers
-from odradek_verifier_worker.exchange import Job, Verdict
-from odradek_verifier_worker.pool import Pool
-from odradek_verifier_worker.rewards import announce, unplayed, unreadable
+from odradek_schemas.ids import rollout_of, run_of, subject_of
+from odradek_schemas.topics import JUDGE_RESULTS, REWARDS, TRAJECTORIES
+from odradek_scoring.assigning import unreadable
+from odradek_scoring.scoring import PRIMARY
+from odradek_verifier_worker.judgings import Judgings
+from odradek_verifier_worker.rescores import Rescores
+
+LOOK_SECONDS = 5.0
+"""How often it is looked for judges that are overdue."""
 
 
 class Verifier:
-    """A `Handler`; `pool` and `answers` are the worker's, shared by its partitions."""
+    """A `Handler`. `commit` is its owner's."""
 
-    def __init__(self, pool: Pool, answers: Answers) -> None:
-        self._pool = pool
-        self._answers = answers
+    def __init__(
+        self, judgings: Judgings, rescores: Rescores, commit: Callable[[Outputs], Awaitable[None]]
+    ) -> None:
+        self._judgings = judgings
+        self._rescores = rescores
+        self._commit = commit
+        self._error: BaseException | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._begin(self._expire())
 
     def restore(self, key: str, event: Event | None) -> None:
-        """Verifiers keep no state, so there is no changelog to restore from."""
+        assert event is None or isinstance(event, JudgingChanged)
+        self._judgings.restore(key, event)
 
     async def handle(self, event: Event, record: Record) -> Outputs:
-        assert isinstance(event, TrajectoryFinished), f"`trajectories` carries no {event.type}"
-        verdict = unplayed(event.trajectory) or await self._verify(event, record)
-        return [Output(REWARDS.name, announce(event, verdict, record))]
+        if self._error is not None:
+            raise self._error
+        if isinstance(event, TrajectoryFinished):
+            return await self._judgings.score(event, record.value, record.coordinates, PRIMARY)
+        if isinstance(event, RescoreRequested):
+            return await self._rescores.advance(event)
+        if isinstance(event, ModelCallCompleted | ModelCallFailed):
+            return await self._judgings.hear(event)
+        return []
 
     def reject(self, record: Record, error: RecordError) -> Outputs:
-        reward = unreadable(record, error)
-        return [] if reward is None else [Output(REWARDS.name, reward)]
+        """A trajectory has its masked reward, a judge's answer counts as a failure; a re-score's piece stays undone."""
+        if record.topic == JUDGE_RESULTS.name:
+            self._begin(self._hear(_lost_answer(record, error)))
+        if record.topic == TRAJECTORIES.name:
+            reward = unreadable(record.envelope.rollout_id, error, record.coordinates)
+            return [] if reward is None else [Output(REWARDS.name, reward)]
+        return []
 
     def control(self, event: Event) -> None:
         """A cancelled run's rollouts get their (masked) rewards as any other; policies are the gateway's business."""
 
     async def close(self) -> None:
         """The pool serves all partitions and lives as long as the worker."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.wait(self._tasks)
 
-    async def _verify(self, event: TrajectoryFinished, record: Record) -> Verdict:
-        trajectory = event.trajectory
-        try:
-            answer = self._answers.open(trajectory.sealed_answer)
-            evidence = self._answers.open(trajectory.sealed_evidence)
-        except SealError as error:
-            failure = Failure(kind=FailureKind.ANSWER_UNREADABLE, stage=Stage.VERIFY, message=str(error))
-            return Verdict(failure=failure)
-        value = record.value or event.model_dump_json(exclude_none=True).encode()
-        return await self._pool.verify(
-            Job(trajectory.environment, value, answer, evidence, trajectory.settings)
-        )
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        """What goes wrong beside any record ends the worker at its next one."""
+        if not task.cancelled():
+            self._error = self._error or task.exception()
+
+    async def _hear(self, result: ModelCallFailed) -> None:
+        await self._commit(await self._judgings.hear(result))
+
+    async def _expire(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            for key in self._judgings.overdue():
+                await self._commit(await self._judgings.expire(key))
+
+
+def _lost_answer(record: Record, error: RecordError) -> ModelCallFailed:
+    """A judge's answer that can't be read, by what its headers tell."""
+    call_id = subject_of(record.envelope.id)
+    blob = isinstance(error, BlobMissing | BlobCorrupt)
+    kind = FailureKind.BLOB_UNREADABLE if blob else FailureKind.UNREADABLE_RECORD
+    return ModelCallFailed(
+        id=f"{call_id}/failed",
+        run_id=run_of(call_id),
+        rollout_id=rollout_of(call_id),
+        call_id=call_id,
+        failure=Failure(kind=kind, stage=Stage.TRANSPORT, message=str(error)),
+    )

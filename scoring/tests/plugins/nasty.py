@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from odradek import Message, Question, Unscored, Verification
 from odradek.environment import Environment
 from odradek_schemas.rollouts import Reward, Trajectory
 
@@ -23,9 +24,28 @@ class Nasty(Environment):
     class Answer(BaseModel):
         expected: str
 
-    def verify(self, trajectory: Trajectory, answer: "Nasty.Answer | None") -> Reward:
+    class Settings(BaseModel):
+        judge: str | None = None
+
+    def verify(self, trajectory: Trajectory, answer: "Nasty.Answer | None") -> Reward | Verification:
+        if trajectory.task["deed"] == "ask":
+            return self._ask()
         deed: Callable[[Trajectory, Nasty.Answer | None], Reward] = globals()[str(trajectory.task["deed"])]
         return deed(trajectory, answer)
+
+    def _ask(self) -> Verification:
+        """Two votes, and a third where they differ; a vote that failed leaves it unscored."""
+        votes = yield [self._question("first"), self._question("second")]
+        if votes[0].message != votes[1].message:
+            votes += yield [self._question("third")]
+        for vote in votes:
+            if vote.failure is not None:
+                raise Unscored(vote.failure)
+        return Reward(reward=sum(vote.message.text == "yes" for vote in votes) / len(votes))
+
+    def _question(self, name: str) -> Question:
+        asked = [Message(role="user", content=f"Is it {name}?")]
+        return Question(name=name, messages=asked, model=self.settings.judge)
 
 
 def grade(trajectory: Trajectory, answer: Nasty.Answer) -> Reward:

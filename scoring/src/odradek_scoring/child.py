@@ -1,6 +1,6 @@
 """A verifier process: takes batches of jobs from a socket, runs the environments' `verify`, and reports.
 
-    python -m odradek_verifier_worker.child PARENT SOCKET PROGRESS MEMORY_MIB [ENVIRONMENT ...]
+    python -m odradek_scoring.child PARENT SOCKET PROGRESS MEMORY_MIB [ENVIRONMENT ...]
 
 It never outlives its worker: the kernel kills it when the worker dies, and the end of the socket ends it.
 """
@@ -31,7 +31,7 @@ from odradek_schemas.codec import explain
 from odradek_schemas.events import TrajectoryFinished, VerifierIdentity
 from odradek_schemas.failures import Failure, FailureKind, Stage
 from odradek_schemas.rollouts import Reward, Trajectory
-from odradek_verifier_worker.exchange import (
+from odradek_scoring.exchange import (
     HEADER,
     OUT_OF_MEMORY,
     Job,

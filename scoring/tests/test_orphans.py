@@ -10,8 +10,8 @@ def test_processes_die_with_their_worker(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     script = f"""
 import asyncio, pathlib, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from conftest import Bounds, Pool, make_job
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from tests.support.scoring import Bounds, Pool, make_job
 async def main():
     pool = Pool(1, Bounds(job_seconds=60.0, start_seconds=60.0, memory_mib=1024))
     pid = (await pool.verify(make_job("see_pid"))).reward.reward

@@ -10,9 +10,9 @@ import pytest
 
 from odradek_schemas.base import JsonObject
 from odradek_schemas.failures import FailureKind
-from odradek_verifier_worker.exchange import Job, Verdict
-from odradek_verifier_worker.pool import Pool, PoolError
-from odradek_verifier_worker.process import Bounds
+from odradek_scoring.exchange import Job, Verdict
+from odradek_scoring.pool import Pool, PoolError
+from odradek_scoring.process import Bounds
 
 MakeJob = Callable[..., Job]
 

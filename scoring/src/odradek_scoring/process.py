@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from odradek_verifier_worker.exchange import HEADER, OUT_OF_MEMORY, Job, Progress, Report, Verdict, framed
+from odradek_scoring.exchange import HEADER, OUT_OF_MEMORY, Job, Progress, Report, Verdict, framed
 
 _BURIAL_SECONDS = 10.0
 _SECRETS = "ODRADEK_SEALING_"
@@ -153,7 +153,7 @@ async def _spawn(
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "odradek_verifier_worker.child",
+        "odradek_scoring.child",
         *map(str, (os.getpid(), channel, page, bounds.memory_mib)),
         *environments,
         stdin=asyncio.subprocess.DEVNULL,

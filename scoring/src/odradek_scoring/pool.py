@@ -19,8 +19,8 @@ import structlog
 from odradek_runtime.faults import reach
 from odradek_schemas.events import VerifierIdentity
 from odradek_schemas.failures import Failure, FailureKind, Stage
-from odradek_verifier_worker.exchange import Job, Verdict
-from odradek_verifier_worker.process import Bounds, ProcessLost, VerifierProcess
+from odradek_scoring.exchange import Job, Verdict
+from odradek_scoring.process import Bounds, ProcessLost, VerifierProcess
 
 _MOST_JOBS = 128
 _MOST_BYTES = 8 << 20

@@ -1,29 +1,37 @@
 """The reward of a rollout as it is announced: from a verdict, or masked with the reason why there is none."""
 
+from collections.abc import Sequence
+
 from odradek.samples import samples
-from odradek_runtime.records import Record
 from odradek_schemas import ids
 from odradek_schemas.codec import BlobCorrupt, BlobMissing, RecordError
-from odradek_schemas.events import RewardAssigned, TrajectoryFinished
+from odradek_schemas.events import RecordCoordinates, RewardAssigned, TrajectoryFinished
 from odradek_schemas.events.base import now
 from odradek_schemas.events.results import PRIMARY_SCORING
 from odradek_schemas.failures import Failure, FailureKind, Stage
 from odradek_schemas.messages import Usage
-from odradek_schemas.rollouts import Group, RolloutStatus, Trajectory
-from odradek_verifier_worker.exchange import Verdict
+from odradek_schemas.rollouts import Group, Judgement, RolloutStatus, Trajectory
+from odradek_scoring.exchange import Verdict
 
 _UNKNOWN = "unknown"
 
 
-def reward_id(rollout_id: str) -> str:
-    return f"{rollout_id}/reward/{PRIMARY_SCORING}"
+def reward_id(rollout_id: str, scoring: str = PRIMARY_SCORING) -> str:
+    return f"{rollout_id}/reward/{scoring}"
 
 
-def announce(event: TrajectoryFinished, verdict: Verdict, record: Record) -> RewardAssigned:
-    """The reward of a finished rollout; masked exactly when the verdict brings none."""
+def announce(
+    event: TrajectoryFinished,
+    verdict: Verdict,
+    at: RecordCoordinates,
+    scoring: str = PRIMARY_SCORING,
+    judgements: Sequence[Judgement] = (),
+) -> RewardAssigned:
+    """The reward of a finished rollout, whose record lies `at`; masked exactly when the verdict brings none."""
     trajectory, reward = event.trajectory, verdict.reward
     return RewardAssigned(
-        id=reward_id(event.rollout_id),
+        id=reward_id(event.rollout_id, scoring),
+        scoring=scoring,
         run_id=event.run_id,
         rollout_id=event.rollout_id,
         reward=None if reward is None else reward.reward,
@@ -44,7 +52,8 @@ def announce(event: TrajectoryFinished, verdict: Verdict, record: Record) -> Rew
         policy_version=_policy(trajectory),
         started_at=trajectory.started_at,
         finished_at=trajectory.finished_at,
-        trajectory=record.coordinates,
+        trajectory=at,
+        judgements=list(judgements),
         samples=samples(trajectory).samples,
     )
 
@@ -63,9 +72,10 @@ def unplayed(trajectory: Trajectory) -> Verdict | None:
     return Verdict(failure=trajectory.failure or unsaid)
 
 
-def unreadable(record: Record, error: RecordError) -> RewardAssigned | None:
-    """The masked reward of a trajectory that can't be read, from what its headers tell; None: not even the rollout."""
-    rollout = record.envelope.rollout_id
+def unreadable(
+    rollout: str | None, error: RecordError, at: RecordCoordinates, scoring: str = PRIMARY_SCORING
+) -> RewardAssigned | None:
+    """The masked reward of a trajectory that can't be read; None: not even its rollout is known."""
     task, _, sample = (rollout or "").rpartition("/")
     if rollout is None or not sample.isdecimal():
         return None
@@ -73,8 +83,9 @@ def unreadable(record: Record, error: RecordError) -> RewardAssigned | None:
     kind = FailureKind.BLOB_UNREADABLE if blob else FailureKind.UNREADABLE_RECORD
     time = now()
     return RewardAssigned(
-        id=reward_id(rollout),
-        run_id=record.envelope.run_id or ids.run_of(rollout),
+        id=reward_id(rollout, scoring),
+        scoring=scoring,
+        run_id=ids.run_of(rollout),
         rollout_id=rollout,
         reward=None,
         masked=True,
@@ -89,7 +100,7 @@ def unreadable(record: Record, error: RecordError) -> RewardAssigned | None:
         usage=Usage(),
         started_at=time,
         finished_at=time,
-        trajectory=record.coordinates,
+        trajectory=at,
     )
 
 

@@ -1,0 +1,18 @@
+"""One scoring of trajectories: the first one, or a re-score."""
+
+from dataclasses import dataclass, field
+
+from odradek_schemas.base import JsonObject
+from odradek_schemas.events.results import PRIMARY_SCORING
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """`verifier`: whose `verify` scores, None: the trajectory's own environment's. `settings` go over the record's."""
+
+    name: str = PRIMARY_SCORING
+    verifier: str | None = None
+    settings: JsonObject = field(default_factory=dict)
+
+
+PRIMARY = Scoring()

@@ -1,0 +1,79 @@
+"""`trajectories` read apart from the worker's own position: pieces for re-scores, single records for judged ones."""
+
+from dataclasses import dataclass
+
+from aiokafka.structs import TopicPartition
+
+from odradek_runtime.intake import Intake
+from odradek_runtime.log_reader import log_bounds, read_log
+from odradek_runtime.names import Names
+from odradek_runtime.records import RawRecord, Record
+from odradek_schemas.codec import InvalidValue
+from odradek_schemas.events import RecordCoordinates, TrajectoryFinished
+from odradek_schemas.topics import TRAJECTORIES
+
+MOST_RECORDS = 1000
+MOST_BYTES = 8 << 20
+"""Of one piece: its rewards go into one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Records in log order; `next` is where the next piece begins."""
+
+    records: list[Record]
+    next: int
+
+
+class Trajectories:
+    """Reads any partition."""
+
+    def __init__(self, bootstrap: str, names: Names, intake: Intake) -> None:
+        self._bootstrap = bootstrap
+        self._topic = names.topic(TRAJECTORIES.name)
+        self._intake = intake
+
+    async def piece(self, partition: int, start: int, end: int) -> Piece:
+        """The records from `start` on, up to the bounds of a piece. What retention has deleted is passed over.
+
+        Raises:
+            KafkaError: the broker does not answer.
+        """
+        place = TopicPartition(self._topic, partition)
+        first, last = (await log_bounds(self._bootstrap, [place]))[place]
+        records: list[Record] = []
+        size = 0
+        async for batch in read_log(self._bootstrap, place, max(start, first), min(end, last)):
+            for raw in batch:
+                records.append(self._opened(raw))
+                size += len(raw.value or b"")
+                if len(records) == MOST_RECORDS or size >= MOST_BYTES:
+                    return Piece(records, raw.offset + 1)
+        return Piece(records, end)
+
+    async def event(self, record: Record) -> TrajectoryFinished:
+        """The event of a record, from the blob store where it lies there.
+
+        Raises:
+            RecordError: it can't be read.
+        """
+        event = await self._intake.read(record)
+        assert isinstance(event, TrajectoryFinished)
+        return event
+
+    async def read(self, at: RecordCoordinates) -> TrajectoryFinished:
+        """The trajectory that lies at `at`.
+
+        Raises:
+            RecordError: it is not there any more, or can't be read.
+        """
+        piece = await self.piece(at.partition, at.offset, at.offset + 1)
+        for record in piece.records:
+            return await self.event(record)
+        raise InvalidValue(at, "the trajectory is not in the log any more")
+
+    def _opened(self, raw: RawRecord) -> Record:
+        record, error = self._intake.open(TRAJECTORIES.name, raw)
+        if error is not None:
+            return record._replace(value=b"")
+        return record
