@@ -22,7 +22,7 @@ from odradek.audit.report import AuditReport, Findings
 from odradek.audit.tally import Tally, check_end
 from odradek_schemas.events import RunFinished, RunRequested
 from odradek_schemas.events.results import PRIMARY_SCORING
-from odradek_schemas.ids import subject_of
+from odradek_schemas.ids import is_judge_call, subject_of
 
 MOST_MISSING = 1000
 """Rollouts of which nothing was seen that are named one by one."""
@@ -59,6 +59,9 @@ class RunAudit:
     def take(self, record: LogRecord) -> None:
         """Take in one record of this run."""
         if self._purged and record.type not in _KEPT_LONG:
+            return
+        if is_judge_call(record.id):
+            self._notes["calls of judges, which are no part of a rollout"] += record.type == "ModelCallRequested"
             return
         self._records += 1
         if record.problem is not None:
