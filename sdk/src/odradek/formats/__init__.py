@@ -1,0 +1,9 @@
+"""Rollouts as files: what other programs write is read as trajectories with their rewards, and the other way round.
+
+All of it is pure but for the files: no Kafka, no keys. See docs/formats.md for what each format holds.
+"""
+
+from odradek.formats.reading import read_records
+from odradek.formats.records import FORMATS, BadRecord, Format, Record
+
+__all__ = ["FORMATS", "BadRecord", "Format", "Record", "read_records"]
