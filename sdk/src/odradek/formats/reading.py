@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic_core import from_json
 
 from odradek.environment import Environment
-from odradek.formats import atif, nemo_gym, own
+from odradek.formats import atif, nemo_gym, own, parquet
 from odradek.formats.foreign import Source, Tasks
 from odradek.formats.lines import read_lines
 from odradek.formats.records import BadRecord, Format, Record
@@ -54,6 +54,9 @@ def scan_records(
     tasks: Tasks | None = None,
 ) -> Iterator[tuple[int, Record | BadRecord]]:
     """The same, with the number of each line, and in the place of a row that can't be used what is wrong with it."""
+    if path.is_dir() or path.suffix == ".parquet":
+        yield from parquet.read_rows(path)
+        return
     source = Source(path.name, _run_id(path), environment, tasks)
     for line, row in _rows(path):
         yield line, row if isinstance(row, BadRecord) else _read(row, format, source, line)

@@ -24,9 +24,6 @@ class Format(StrEnum):
     SFT = "sft"
 
 
-FORMATS = tuple(Format)
-
-
 class BadRecord(ValueError):
     """A rollout of a file can't be used. `line` counts from 1; `field` is a dotted path, empty for the whole."""
 
