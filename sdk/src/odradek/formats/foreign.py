@@ -102,6 +102,7 @@ def record_of(told: Told, source: Source, line: int) -> Record:
         model=told.model,
         seed=0,
         task=row.task if row else told.row,
+        settings=_settings(source.environment),
         messages=told.messages,
         prompt_messages=told.prompt,
         tools=told.tools or (row.tools if row else []),
@@ -130,6 +131,11 @@ def record_of(told: Told, source: Source, line: int) -> Record:
             )
         )
     return Record(trajectory, tuple(rewards), row.answer if row else None, named)
+
+
+def _settings(environment: Environment | None) -> JsonObject:
+    """What the environment was told to be, its defaults apart."""
+    return environment.settings.model_dump(mode="json", exclude_unset=True) if environment else {}
 
 
 def _task(told: Told, source: Source, line: int) -> tuple[int | None, TaskRow | None]:

@@ -16,7 +16,7 @@ _KINDS: dict[str, tuple[FailureKind, Stage]] = {
     "agent_timeout": (_K.ROLLOUT_DEADLINE, _S.HARNESS),
     "agent_command_not_allowed": (_K.HARNESS_ERROR, _S.HARNESS),
     "judge_failed": (_K.VERIFIER_ERROR, _S.VERIFY),
-    "judge_unparseable": (_K.VERIFIER_ERROR, _S.VERIFY),
+    "judge_unparseable": (_K.JUDGE_UNREADABLE, _S.VERIFY),
     "verifier_error": (_K.VERIFIER_ERROR, _S.VERIFY),
     "provider_unavailable": (_K.ENVIRONMENT_ERROR, _S.SESSION),
     "provider_quota_exhausted": (_K.QUOTA_EXHAUSTED, _S.SESSION),
