@@ -90,7 +90,6 @@ def record_of(told: Told, source: Source, line: int) -> Record:
     number, row = _task(told, source, line)
     index = told.task_index if number is None else number
     sample = told.sample or 0
-    named = index is not None
     at = line - 1 if index is None else index
     trajectory = Trajectory(
         run_id=source.run_id,
@@ -130,7 +129,9 @@ def record_of(told: Told, source: Source, line: int) -> Record:
                 failure=told.unscored,
             )
         )
-    return Record(trajectory, tuple(rewards), row.answer if row else None, named)
+    return Record(
+        trajectory, tuple(rewards), row.answer if row else None, index is not None, told.sample is not None
+    )
 
 
 def _settings(environment: Environment | None) -> JsonObject:

@@ -37,13 +37,14 @@ class BadRecord(ValueError):
 class Record(NamedTuple):
     """One rollout of a file. `answer` is in the clear, None where it is sealed in the trajectory or there is none.
 
-    `named`: whether the file says which task and sample it is; else its ids are only its place in the file.
+    `task_named`, `sample_named`: whether it is said which task and which sample of it this is; else the ids are made up.
     """
 
     trajectory: Trajectory
     rewards: tuple[RewardAssigned, ...]
     answer: JsonObject | None = None
-    named: bool = True
+    task_named: bool = True
+    sample_named: bool = True
 
     def reward(self, scoring: str = PRIMARY_SCORING) -> RewardAssigned | None:
         """The reward of one scoring, None where there is none."""
