@@ -10,6 +10,8 @@ from odradek_cli.commands import (
     audit,
     catalog,
     doctor,
+    export,
+    import_,
     results,
     run,
     runs,
@@ -65,6 +67,8 @@ watch.register(app)
 runs.register(app)
 results.register(app)
 audit.register(app)
+export.register(app)
+import_.register(app)
 catalog.register(app)
 token.register(app)
 topics.register(app)

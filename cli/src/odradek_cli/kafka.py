@@ -95,7 +95,7 @@ class Log:
         chosen = range(1 if topic.single else self.partitions) if partition is None else [partition]
         try:
             async with asyncio.timeout(within):
-                return [found async for found in self._until_end(topic, chosen, wanted, since)]
+                return [found async for found in self.stream(topic, chosen, wanted, since)]
         except TimeoutError as error:
             raise CliError(
                 f"reading {topic.name} took longer than {within:g} s", Exit.NO_STACK, "raise --timeout"
@@ -145,9 +145,18 @@ class Log:
         async for records in merge(self._consumer, ends):
             yield [(places[place], record) for place, record in records]
 
-    async def _until_end(
-        self, topic: Topic, partitions: Iterable[int], wanted: Wanted, since: datetime | None
+    async def stream(
+        self, topic: Topic, partitions: Iterable[int], wanted: Wanted, since: datetime | None = None
     ) -> AsyncIterator[Found]:
+        """What `scan` finds, one after the other and without a deadline. One at a time for each `Log`."""
+        async for record in self._records(topic, partitions, since):
+            if found := await self._read(topic, record, wanted):
+                yield found
+
+    async def _records(
+        self, topic: Topic, partitions: Iterable[int], since: datetime | None
+    ) -> AsyncIterator[ConsumerRecord[bytes | None, bytes | None]]:
+        """All records up to the present ends, in order within each partition."""
         places = [self._partition(topic, partition) for partition in partitions]
         await self._begin(places, since)
         ends = await self._marks.end_offsets(places)
@@ -155,8 +164,17 @@ class Log:
             batches = await self._consumer.getmany(*pending, timeout_ms=_POLL_MS)
             for place, records in batches.items():
                 for record in records:
-                    if record.offset < ends[place] and (found := await self._read(topic, record, wanted)):
-                        yield found
+                    if record.offset < ends[place]:
+                        yield record
+
+    async def heads(
+        self, topic: Topic, partitions: Iterable[int], wanted: Wanted, since: datetime | None = None
+    ) -> AsyncIterator[Envelope]:
+        """The same by their headers alone: no value is decoded."""
+        async for record in self._records(topic, partitions, since):
+            envelope = self._envelope(record)
+            if envelope is not None and wanted(envelope):
+                yield envelope
 
     async def _begin(self, places: list[TopicPartition], since: datetime | None) -> None:
         self._consumer.assign(places)
@@ -173,16 +191,24 @@ class Log:
         self, topic: Topic, record: ConsumerRecord[bytes | None, bytes | None], wanted: Wanted
     ) -> Found | None:
         """Decode a record, if it is wanted. One that can't be read is noted; one without a value is a tombstone."""
-        if record.value is None:
+        envelope = self._envelope(record)
+        if envelope is None or record.value is None or not wanted(envelope):
             return None
-        place = RecordCoordinates(topic=record.topic, partition=record.partition, offset=record.offset)
+        place = _place(record)
         try:
-            envelope = read_envelope(record.headers, place)
-            if not wanted(envelope):
-                return None
             return Found(
                 decode(topic, envelope, await self.value(envelope, record.value, place), place), place
             )
+        except RecordError as error:
+            self.unreadable.append(error)
+            return None
+
+    def _envelope(self, record: ConsumerRecord[bytes | None, bytes | None]) -> Envelope | None:
+        """What its headers say; None for a tombstone, and for headers that can't be read, which are noted."""
+        if record.value is None:
+            return None
+        try:
+            return read_envelope(record.headers, _place(record))
         except RecordError as error:
             self.unreadable.append(error)
             return None
@@ -286,6 +312,10 @@ async def _count_partitions(consumer: AIOKafkaConsumer, deployment: Deployment) 
     consumer.assign([first])
     await consumer.beginning_offsets([first])  # returns once the topic's own metadata are there
     return len(consumer.partitions_for_topic(name) or ())
+
+
+def _place(record: ConsumerRecord[bytes | None, bytes | None]) -> RecordCoordinates:
+    return RecordCoordinates(topic=record.topic, partition=record.partition, offset=record.offset)
 
 
 def _unreachable(deployment: Deployment, what: str) -> CliError:

@@ -13,20 +13,22 @@ from odradek_schemas.events import (
     RewardAssigned,
     RunCancelRequested,
     RunFinished,
+    RunImported,
     RunProgressed,
     RunRequested,
 )
 from odradek_schemas.events.results import PRIMARY_SCORING
 from odradek_schemas.topics import REWARDS, RUN_PROGRESS, RUNS
 
-_TOLD = frozenset({"RunRequested", "RunCancelRequested", "RunFinished", "RunProgressed"})
+_BEGINS = frozenset({"RunRequested", "RunImported"})
+_TOLD = _BEGINS | {"RunCancelRequested", "RunFinished", "RunProgressed"}
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run as the log tells it now."""
+    """A run as the log tells it now: one that is played here, or one whose rollouts were imported."""
 
-    request: RunRequested
+    request: RunRequested | RunImported
     progress: RunProgressed | None = None
     finished: RunFinished | None = None
     cancelling: bool = False
@@ -39,6 +41,8 @@ class Run:
     def status(self) -> str:
         if self.finished:
             return str(self.finished.status)
+        if isinstance(self.request, RunImported):
+            return "imported"
         if self.cancelling:
             return "cancelling"
         return "running" if self.progress else "requested"
@@ -47,6 +51,13 @@ class Run:
     def last(self) -> RunFinished | RunProgressed | None:
         """The last word on its counts."""
         return self.finished or self.progress
+
+    @property
+    def planned(self) -> int | None:
+        """How many rollouts it is to have; None: not known yet."""
+        if isinstance(self.request, RunImported):
+            return self.request.rollouts
+        return self.last.planned if self.last else None
 
     def after(self, event: Event) -> "Run":
         """The run after one more event of its own."""
@@ -73,7 +84,7 @@ def fold_runs(events: Iterable[Event]) -> list[Run]:
         by_run[event.run_id or ""].append(event)
     runs = []
     for told in by_run.values():
-        requests = [event for event in told if isinstance(event, RunRequested)]
+        requests = [event for event in told if isinstance(event, RunRequested | RunImported)]
         if requests:
             run = Run(requests[0])
             for event in told:
@@ -126,7 +137,7 @@ async def load_rewards(log: Log, run: Run, within: float = SCAN_SECONDS) -> list
 
 
 async def _last_run(log: Log, within: float) -> Run:
-    asked = await log.scan(RUNS, lambda envelope: envelope.type == RunRequested.__name__, within=within)
+    asked = await log.scan(RUNS, lambda envelope: envelope.type in _BEGINS, within=within)
     if not asked:
         raise CliError("no run yet", Exit.INVALID_INPUT, "`odradek run ENV --model NAME` starts one")
     newest: Found = max(asked, key=lambda found: (found.event.time, found.event.run_id))

@@ -45,10 +45,10 @@ def summarize_run(run: Run, rewards: Iterable[RewardAssigned]) -> RunSummary:
     every = list(rewards)
     first = {reward.rollout_id: reward for reward in reversed(every)}
     counted = tuple(sorted(first.values(), key=lambda r: (_number(r.group.task_id), r.sample)))
-    planned = run.last.planned if run.last else len(counted)
+    planned = len(counted) if run.planned is None else run.planned
     return RunSummary(
         run=run,
-        planned_known=run.last is not None,
+        planned_known=run.planned is not None,
         metrics=summarize(counted, max(planned, len(counted)), run.request.samples),
         rewards=counted,
         duplicates=len(every) - len(counted),

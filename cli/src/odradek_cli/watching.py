@@ -17,7 +17,7 @@ from odradek_cli.progress import Pace, View
 from odradek_cli.render import progress_line, progress_panel
 from odradek_cli.runs import Run, started_at, tells_of_runs
 from odradek_schemas.codec import Envelope
-from odradek_schemas.events import RunFinished, RunProgressed
+from odradek_schemas.events import RunFinished, RunImported, RunProgressed
 from odradek_schemas.topics import RUN_PROGRESS, RUNS
 
 SILENCE_SECONDS = 90.0
@@ -38,10 +38,16 @@ async def follow_run(
         CliError: it did not end by its own deadline (and two minutes), or within `within` seconds; or nothing was
             heard for `patience` seconds, and all the time somebody whom it needs (Kafka, a kind of worker) was missing.
     """
+    if isinstance(run.request, RunImported):
+        raise CliError(
+            f"run {run.id} was imported: nothing is played",
+            Exit.INVALID_INPUT,
+            f"`odradek results {run.id}` tells how many of its rollouts are scored",
+        )
     if run.finished:
         show(Pace().view(run.finished), _note(run, 0.0, ()))
         return run
-    seconds = within if within is not None else _left(run)
+    seconds = within if within is not None else _left(run, run.request.deadline_seconds)
     try:
         async with asyncio.timeout(seconds):
             async with attended(log) as attendance:
@@ -99,8 +105,8 @@ def _note(run: Run, silent: float, absences: Sequence[Absence]) -> str:
     return "" if run.progress else "waiting for the task-producer"
 
 
-def _left(run: Run) -> float:
-    ends = started_at(run) + timedelta(seconds=run.request.deadline_seconds)
+def _left(run: Run, deadline_seconds: float) -> float:
+    ends = started_at(run) + timedelta(seconds=deadline_seconds)
     return max(0.0, (ends - datetime.now(ends.tzinfo)).total_seconds()) + GRACE_SECONDS
 
 

@@ -71,7 +71,7 @@ WORKERS = (PRODUCER, AGENT, ENV, VERIFIER, GATEWAY)
 
 RUNS = Topic(
     "runs",
-    (e.RunRequested, e.RunCancelRequested, e.RunDemandRaised, e.RunFinished),
+    (e.RunRequested, e.RunImported, e.RunCancelRequested, e.RunDemandRaised, e.RunFinished),
     "run id",
     Kept.LONG,
     ("cli", "trainers", PRODUCER),
@@ -201,7 +201,7 @@ TRAJECTORIES = Topic(
     (e.TrajectoryFinished,),
     "rollout id",
     Kept.LONG,
-    (AGENT,),
+    (AGENT, "imports"),
     (VERIFIER, "replays", "exports"),
     "One self-contained record per rollout.",
 )
@@ -210,7 +210,7 @@ REWARDS = Topic(
     (e.RewardAssigned,),
     "rollout id",
     Kept.LONG,
-    (VERIFIER,),
+    (VERIFIER, "imports"),
     (PRODUCER, "trainers", "cli"),
     "One reward per rollout and scoring.",
 )

@@ -68,7 +68,7 @@ def _run_json(run: Run) -> dict[str, object]:
         "dataset": run.request.dataset.name,
         "requested_at": run.request.time.isoformat(),
         "status": run.status,
-        "planned": last.planned if last else None,
+        "planned": run.planned,
         "admitted": last.admitted if last else None,
         "finished": last.counts.finished if last else None,
         "masked": last.counts.masked if last else None,

@@ -17,6 +17,7 @@ class Dataset(Model):
     """A data set by reference: a JSONL file, one task a line.
 
     `uri` is `blob:<reference>` (in the blob store) or `file:///absolute/path` (readable by the task-producer).
+    Of an import it only tells where the file was.
     """
 
     uri: str
@@ -40,6 +41,25 @@ class RunRequested(RunEvent):
     sampling: Sampling = Field(default_factory=Sampling)
     limits: Limits = Field(default_factory=Limits)
     deadline_seconds: float = Field(default=86_400.0, gt=0, description="The run is cancelled after this.")
+
+
+class RunImported(RunEvent):
+    """Rollouts that were recorded elsewhere are on their way to `trajectories`, `rollouts` of them, to be scored here.
+
+    Nothing is played. The first of them are written together with this; an import that was cut short goes on when the
+    same file (by its `digest`, BLAKE2b) is imported again under the same id.
+    """
+
+    type: Literal["RunImported"] = "RunImported"
+    environment: str
+    dataset: Dataset
+    format: str
+    digest: str
+    model: str
+    harness: str | None = None
+    samples: int = Field(ge=1, description="Most rollouts of one task.")
+    rollouts: int = Field(ge=1)
+    settings: JsonObject = Field(default_factory=dict, description="The environment's.")
 
 
 class RunCancelRequested(RunEvent):
