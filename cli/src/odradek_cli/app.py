@@ -12,6 +12,7 @@ from odradek_cli.commands import (
     doctor,
     export,
     import_,
+    rescore,
     results,
     run,
     runs,
@@ -66,6 +67,7 @@ run.register(app)
 watch.register(app)
 runs.register(app)
 results.register(app)
+rescore.register(app)
 audit.register(app)
 export.register(app)
 import_.register(app)

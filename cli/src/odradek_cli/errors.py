@@ -6,7 +6,9 @@ from aiokafka.errors import KafkaError
 
 from odradek.plugins import PluginError
 from odradek_runtime.blobs import BadBlobStoreUri, BlobError
+from odradek_runtime.sealing import SealError
 from odradek_runtime.topics import TopicError
+from odradek_scoring import PoolError
 
 
 class Exit(IntEnum):
@@ -35,6 +37,8 @@ class CliError(Exception):
 
 _KNOWN: tuple[tuple[type[Exception], Exit], ...] = (
     (PluginError, Exit.INVALID_INPUT),
+    (SealError, Exit.INVALID_INPUT),
+    (PoolError, Exit.ERROR),
     (BadBlobStoreUri, Exit.USAGE),
     (BlobError, Exit.NO_STACK),
     (TopicError, Exit.NO_STACK),

@@ -103,7 +103,9 @@ def as_json(difference: RescoreDiff) -> dict[str, Any]:
     """For programs: every change, by rollout."""
     return {
         "counts": {str(kind): difference.counts.get(kind, 0) for kind in Change},
-        "by_task": {task: {str(k): n for k, n in kinds.items()} for task, kinds in difference.by_task.items()},
+        "by_task": {
+            task: {str(k): n for k, n in kinds.items()} for task, kinds in difference.by_task.items()
+        },
         "verifiers_before": list(difference.verifiers_before),
         "verifiers_after": list(difference.verifiers_after),
         "differences": [

@@ -7,7 +7,7 @@ finds the plan and follows it.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -54,9 +54,9 @@ class Wish:
 
 @dataclass
 class Standing:
-    """How far a re-score is: what was asked of which partition, which ones are through, and its rewards so far."""
+    """How far a re-score of some `partitions` is: which of them are through, and its rewards so far."""
 
-    begun: dict[int, RescoreRequested] = field(default_factory=dict)
+    partitions: frozenset[int]
     finished: dict[int, RescoreFinished] = field(default_factory=dict)
     after: dict[str, Score] = field(default_factory=dict)
 
@@ -64,8 +64,8 @@ class Standing:
         """Take in an event; whether it was news."""
         event = found.event
         if isinstance(event, RescoreRequested):
-            self.begun[event.partition] = event
-        elif isinstance(event, RescoreFinished):
+            return True
+        if isinstance(event, RescoreFinished):
             self.finished[event.partition] = event
         elif event.rollout_id not in self.after:
             self.after[event.rollout_id] = Score.of(event)
@@ -76,7 +76,7 @@ class Standing:
     @property
     def wanted(self) -> int | None:
         """How many rewards there will be; None: not known before all partitions are through."""
-        if set(self.finished) != set(self.begun):
+        if self.unfinished:
             return None
         return sum(finished.counts.scored for finished in self.finished.values())
 
@@ -86,7 +86,7 @@ class Standing:
 
     @property
     def unfinished(self) -> list[int]:
-        return sorted(set(self.begun) - set(self.finished))
+        return sorted(self.partitions - set(self.finished))
 
 
 async def ranges(log: Log, wish: Wish) -> dict[int, tuple[int, int]]:
@@ -146,21 +146,24 @@ async def plan(log: Log, wish: Wish, wanted: Mapping[int, tuple[int, int]]) -> N
         await stopped(producer)
 
 
-async def follow(log: Log, wish: Wish, since: datetime, patience: float) -> AsyncIterator[Standing]:
+async def follow(
+    log: Log, wish: Wish, partitions: Iterable[int], since: datetime, patience: float
+) -> AsyncIterator[Standing]:
     """The re-score's standing, each time that something came of it, until it is done.
 
     Raises:
         CliError: for `patience` seconds nothing came.
     """
-    standing = Standing()
+    standing = Standing(frozenset(partitions))
     sources = [(topic, p) for topic in (RESCORES, REWARDS) for p in range(log.partitions)]
     heard = time.monotonic()
     async for batch in log.follow(sources, _wanted(wish), since):
         mine = [found for found in batch if _is_of(wish, found)]
-        if any([standing.take(found) for found in mine]):
+        news = sum(standing.take(found) for found in mine)
+        if news:
             heard = time.monotonic()
             yield standing
-        if standing.begun and standing.done:
+        if standing.done:
             return
         if time.monotonic() - heard > patience:
             raise _stalled(wish, standing, patience)
@@ -220,11 +223,9 @@ async def _send(producer: AIOKafkaProducer, topic: str, request: RescoreRequeste
 
 
 def _stalled(wish: Wish, standing: Standing, patience: float) -> CliError:
-    waits: Sequence[object] = standing.unfinished or ["judges"]
+    places = f"partitions {', '.join(map(str, standing.unfinished))}" if standing.unfinished else "judges"
     return CliError(
-        f"re-score {wish.id}: for {patience:g} s nothing came; it waits for partitions {', '.join(map(str, waits))}"
-        if standing.unfinished
-        else f"re-score {wish.id}: for {patience:g} s nothing came; it waits for judges",
+        f"re-score {wish.id}: for {patience:g} s nothing came; it waits for {places}",
         Exit.UNFINISHED,
         f"`odradek status` tells who does not work; `odradek rescore --id {wish.id}` with the same words looks on",
     )

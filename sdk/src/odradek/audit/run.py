@@ -61,7 +61,9 @@ class RunAudit:
         if self._purged and record.type not in _KEPT_LONG:
             return
         if is_judge_call(record.id):
-            self._notes["calls of judges, which are no part of a rollout"] += record.type == "ModelCallRequested"
+            self._notes["calls of judges, which are no part of a rollout"] += (
+                record.type == "ModelCallRequested"
+            )
             return
         self._records += 1
         if record.problem is not None:

@@ -1,0 +1,239 @@
+"""`rescore`, `rewards`: trajectories scored again, and all the scores that one ever had."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from odradek.environment import Environment
+from odradek.formats import Format
+from odradek.plugins import load_environment
+from odradek.verification import verifier_identity
+from odradek_cli.assignments import read_assignments
+from odradek_cli.commands.options import Json, Timeout
+from odradek_cli.deployment import Deployment, find_deployment
+from odradek_cli.errors import CliError, Exit
+from odradek_cli.kafka import SCAN_SECONDS, Log, open_log
+from odradek_cli.moments import read_moment
+from odradek_cli.output import err, note, out, print_json
+from odradek_cli.render import warn_unreadable
+from odradek_cli.rescore_diff import RescoreDiff, Score, as_json, diff
+from odradek_cli.rescore_files import rescore_file
+from odradek_cli.rescore_view import diff_view, rewards_view
+from odradek_cli.rescores import Wish, follow, plan, planned, ranges, scores_before
+from odradek_cli.run_ids import new_run_id
+from odradek_cli.runs import load_run
+from odradek_schemas.base import JsonObject
+from odradek_schemas.events import RewardAssigned
+from odradek_schemas.ids import check_run_id, run_of
+from odradek_schemas.topics import REWARDS
+from odradek_scoring import Scoring
+
+PATIENCE_SECONDS = 300.0
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(rescore)
+    app.command()(rewards)
+
+
+def rescore(
+    run_id: Annotated[str | None, typer.Option("--run", help="The trajectories of this run.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Those written from then on: 2026-11-30T12:00, or 90m, 2h, 7d ago.")
+    ] = None,
+    environment: Annotated[str | None, typer.Option(help="Those of this environment.")] = None,
+    verifier: Annotated[
+        str | None, typer.Option(help="Score with this environment's verifier instead of their own.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting, over those that were recorded."),
+    ] = None,
+    id_: Annotated[
+        str | None, typer.Option("--id", help="A name for the re-score; the same again looks on.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell what would be done; write nothing.")
+    ] = False,
+    file: Annotated[
+        Path | None, typer.Option(help="Score the rollouts of a file instead, without Kafka.")
+    ] = None,
+    format_: Annotated[Format | None, typer.Option("--format", help="What the file is in.")] = None,
+    key: Annotated[
+        Path | None, typer.Option(help="With --file: the private key that opens sealed answers.")
+    ] = None,
+    patience: Annotated[
+        float, typer.Option(min=1, help="Give up looking on after so many seconds without news.")
+    ] = PATIENCE_SECONDS,
+    timeout: Timeout = SCAN_SECONDS,
+    json: Json = False,
+) -> None:
+    """Score trajectories again with the verifiers as they are now, and show what changed.
+
+    The new rewards lie beside the old ones, under the re-score's id: nobody sees them who does not ask for them.
+
+    Example: `odradek rescore --run mcqa-1129-194512-x7`
+    """
+    settings = read_assignments(set_ or [])
+    if verifier is not None:
+        load_environment(verifier, settings)
+    if file is not None:
+        difference = asyncio.run(
+            _of_file(file, format_, environment, Scoring("file", verifier, settings), key)
+        )
+    else:
+        wish = asyncio.run(_wish(run_id, since, environment, verifier, settings, id_, timeout))
+        if dry_run:
+            asyncio.run(_tell_plan(find_deployment(), wish, timeout, json))
+            return
+        difference = asyncio.run(_on_log(find_deployment(), wish, patience, timeout))
+    if json:
+        print_json(as_json(difference))
+    else:
+        out().print(diff_view(difference))
+
+
+def rewards(
+    rollout_id: Annotated[str, typer.Argument(metavar="ROLLOUT", help="RUN/TASK/SAMPLE.")],
+    timeout: Timeout = SCAN_SECONDS,
+    json: Json = False,
+) -> None:
+    """Show all the scores that a rollout's trajectory ever had: the first one, and one for each re-score.
+
+    Example: `odradek rewards mcqa-1129-194512-x7/0/0`
+    """
+    found = asyncio.run(_rewards(find_deployment(), rollout_id, timeout))
+    if not found:
+        raise CliError(
+            f"no reward of {rollout_id!r} here", Exit.INVALID_INPUT, "ids: `odradek results RUN --rollouts`"
+        )
+    if json:
+        print_json([reward.model_dump(mode="json") for reward in found])
+    else:
+        out().print(rewards_view(found))
+
+
+async def _wish(
+    run_id: str | None,
+    since: str | None,
+    environment: str | None,
+    verifier: str | None,
+    settings: JsonObject,
+    id_: str | None,
+    timeout: float,
+) -> Wish:
+    if run_id is None and since is None and environment is None:
+        raise CliError(
+            "what is to be scored again?",
+            Exit.USAGE,
+            "say --run RUN, --since TIME, --environment E or --file F",
+        )
+    moment = datetime.fromtimestamp(0, UTC) if since is None else read_moment(since, datetime.now(UTC))
+    if run_id is not None:
+        async with open_log(find_deployment()) as log:
+            moment = max(moment, (await load_run(log, run_id, timeout)).request.time)
+    name = id_ or new_run_id("rescore", datetime.now().astimezone())
+    try:
+        check_run_id(name)
+    except ValueError as error:
+        raise CliError(f"--id: {error}", Exit.USAGE) from error
+    return Wish(name, run_id, environment, verifier, settings, moment)
+
+
+async def _on_log(deployment: Deployment, wish: Wish, patience: float, timeout: float) -> RescoreDiff:
+    async with open_log(deployment) as log:
+        asked = await planned(log, wish, timeout)
+        began = min((request.time for request in asked), default=datetime.now(UTC))
+        if asked:
+            note(f"{wish.id} was asked for before: looking on")
+        partitions = {request.partition for request in asked} or await _ask(log, wish)
+        after = await _watched(log, wish, partitions, began, patience)
+        before = await scores_before(log, wish, timeout)
+        warn_unreadable(err(), log.unreadable)
+        return diff(before, after)
+
+
+async def _ask(log: Log, wish: Wish) -> set[int]:
+    """Returns the partitions that it is asked of."""
+    wanted = await ranges(log, wish)
+    if not wanted:
+        raise CliError(
+            "there are no trajectories of that time", Exit.INVALID_INPUT, "`odradek runs` lists runs"
+        )
+    await plan(log, wish, wanted)
+    note(f"{wish.id}: asked for on {len(wanted)} partitions; it goes on by itself")
+    return set(wanted)
+
+
+async def _watched(
+    log: Log, wish: Wish, partitions: set[int], since: datetime, patience: float
+) -> dict[str, Score]:
+    after: dict[str, Score] = {}
+    with err().status(f"{wish.id}: begins") as shown:
+        async for standing in follow(log, wish, partitions, since, patience):
+            of = "" if standing.wanted is None else f" of {standing.wanted:,}"
+            shown.update(f"{wish.id}: {len(standing.after):,}{of} scored")
+            after = standing.after
+    return after
+
+
+async def _tell_plan(deployment: Deployment, wish: Wish, timeout: float, json: bool) -> None:
+    async with open_log(deployment) as log:
+        wanted = await ranges(log, wish)
+        before = await scores_before(log, wish, timeout)
+    name = wish.verifier or wish.environment or _one_environment(before)
+    told = {
+        "trajectories": len(before),
+        "ranges": {str(p): {"start": start, "end": end} for p, (start, end) in wanted.items()},
+        "verifiers_before": sorted({score.verifier for score in before.values()}),
+        "verifier_now": _present(name, wish.settings),
+    }
+    if json:
+        print_json(told)
+        return
+    note("nothing was written; this would be scored again:")
+    for what, value in told.items():
+        out().print(f"{what}: {value}", markup=False)
+
+
+def _one_environment(before: dict[str, Score]) -> str | None:
+    names = {score.verifier.partition("@")[0] for score in before.values()} - {"-"}
+    return names.pop() if len(names) == 1 else None
+
+
+def _present(name: str | None, settings: JsonObject) -> str | None:
+    """The verifier that scores here now; None: there are several."""
+    if name is None:
+        return None
+    identity = verifier_identity(load_environment(name, settings))
+    return f"{identity.name}@{identity.version}"
+
+
+async def _of_file(
+    path: Path, format_: Format | None, environment: str | None, scoring: Scoring, key: Path | None
+) -> RescoreDiff:
+    plugin: Environment | None = load_environment(environment, scoring.settings) if environment else None
+    before: dict[str, Score] = {}
+    after: dict[str, Score] = {}
+    async for found in rescore_file(path, scoring, format_, plugin, key):
+        rollout_id = found.reward.rollout_id
+        after[rollout_id] = Score.of(found.reward)
+        if found.before is not None:
+            before[rollout_id] = found.before
+    return diff(before, after)
+
+
+async def _rewards(deployment: Deployment, rollout_id: str, within: float) -> list[RewardAssigned]:
+    async with open_log(deployment) as log:
+        run = await load_run(log, run_of(rollout_id), within)
+        found = await log.scan(
+            REWARDS,
+            lambda envelope: envelope.type == "RewardAssigned" and envelope.rollout_id == rollout_id,
+            since=run.request.time,
+            within=within,
+        )
+        warn_unreadable(err(), log.unreadable)
+    return sorted((item.event for item in found), key=lambda reward: reward.time)
