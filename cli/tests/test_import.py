@@ -148,7 +148,7 @@ def test_bad_rows_are_named_and_nothing_is_imported(
     refused = odradek("import", file, "--environment", "mcqa", "--format", "nemo-gym")
     assert refused.exit_code == Exit.INVALID_INPUT
     assert "3 rows of" in refused.stderr
-    assert "rollouts.jsonl:2: options: " in refused.stderr
+    assert "rollouts.jsonl:2: Value error, options must give" in refused.stderr
     assert "rollouts.jsonl:3: responses_create_params: must be an object" in refused.stderr
     assert "rollouts.jsonl:4: is not JSON" in refused.stderr
     assert "--skip-bad" in refused.stderr
