@@ -115,7 +115,9 @@ class _Writer:
                 sent = [await self._send(TRAJECTORIES, finished(record.trajectory, now)) for record in piece]
                 for record, future in zip(piece, sent, strict=True):
                     at: RecordMetadata = await future
-                    place = RecordCoordinates(topic=at.topic, partition=at.partition, offset=at.offset)
+                    place = RecordCoordinates(
+                        topic=TRAJECTORIES.name, partition=at.partition, offset=at.offset
+                    )
                     if (reward := recorded(record, place, now)) is not None:
                         await self._send(REWARDS, reward)
         except TimeoutError as error:

@@ -11,7 +11,7 @@ from odradek_cli.errors import CliError, Exit
 from odradek_cli.kafka import Found, Log, open_log
 from odradek_runtime.records import RawRecord
 from odradek_schemas.codec import RecordError, read_envelope
-from odradek_schemas.events import RecordCoordinates, RunFinished, RunRequested
+from odradek_schemas.events import RecordCoordinates, RunFinished, RunImported, RunRequested
 from odradek_schemas.topics import (
     DEAD_LETTERS,
     JOURNAL,
@@ -93,10 +93,10 @@ def _audits(
     found: Iterable[Found], run_ids: Sequence[str] | None, shortened: Mapping[Topic, datetime | None]
 ) -> dict[str, RunAudit]:
     """An audit for each run. Its records may be among the deleted where nothing older than the run is left."""
-    requested: dict[str, RunRequested] = {}
+    requested: dict[str, RunRequested | RunImported] = {}
     finished: dict[str, list[tuple[Place, RunFinished]]] = {}
     for one in found:
-        if isinstance(one.event, RunRequested):
+        if isinstance(one.event, RunRequested | RunImported):
             requested.setdefault(one.event.run_id, one.event)
         elif isinstance(one.event, RunFinished):
             place = Place(RUNS.name, one.place.partition, one.place.offset)

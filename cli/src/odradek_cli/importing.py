@@ -56,6 +56,11 @@ class Survey:
     def bad_count(self) -> int:
         return len(self.refused)
 
+    @property
+    def samples(self) -> int:
+        """How many samples of a task there may be."""
+        return 1 + max(sample for _, sample in self.places)
+
     @cached_property
     def sizes(self) -> Counter[int]:
         """How many rollouts each task has."""

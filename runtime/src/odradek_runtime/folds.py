@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol
 
 from odradek_runtime.records import Outputs, Record
-from odradek_schemas.codec import RecordError
+from odradek_schemas.codec import Envelope, RecordError
 from odradek_schemas.events import Event
 
 
@@ -67,12 +67,18 @@ class FoldContext:
     post: Post
 
 
+def everything(topic: str, envelope: Envelope) -> bool:
+    """Wants all records of all inputs."""
+    return True
+
+
 @dataclass(frozen=True)
 class StatefulProcessor:
     """A stateful processor: which topics a worker's folds read, write their changelog to, and restore from.
 
     `anchor` is the input topic whose committed metadata carries the restore point (the changelog is then read from
-    there); None: the changelog is compacted and read from its beginning.
+    there); None: the changelog is compacted and read from its beginning. `wanted` tells by a record's headers whether
+    it is decoded at all: what is not wanted is passed by, readable or not.
     """
 
     name: str
@@ -81,3 +87,4 @@ class StatefulProcessor:
     create: Callable[[FoldContext], Fold]
     anchor: str | None = None
     max_cycle_records: int = 2000
+    wanted: Callable[[str, Envelope], bool] = everything

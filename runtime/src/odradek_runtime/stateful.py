@@ -158,6 +158,8 @@ class StatefulOwner:
     async def _accept(self, topic: str, raw: RawRecord) -> Outputs:
         record, error = self._intake.open(topic, raw)
         if error is None:
+            if not self._processor.wanted(topic, record.envelope):
+                return []
             try:
                 if record.envelope.dataref is None:
                     event = self._intake.decode(record, record.value)

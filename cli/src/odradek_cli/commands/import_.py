@@ -162,7 +162,7 @@ def _run(origin: Origin, found: Survey, environment: Environment, run_id: str | 
         format=str(origin.format or "as found"),
         digest=digest_of(path),
         model=", ".join(sorted(found.models)),
-        samples=max(found.sizes.values()),
+        samples=found.samples,
         rollouts=len(found.places),
         settings=environment.settings.model_dump(mode="json", exclude_unset=True),
     )

@@ -20,7 +20,7 @@ from odradek.audit.reading import add, place_of
 from odradek.audit.records import LogRecord, Place
 from odradek.audit.report import AuditReport, Findings
 from odradek.audit.tally import Tally, check_end
-from odradek_schemas.events import RunFinished, RunRequested
+from odradek_schemas.events import RunFinished, RunImported, RunRequested
 from odradek_schemas.events.results import PRIMARY_SCORING
 from odradek_schemas.ids import is_judge_call, subject_of
 
@@ -42,8 +42,12 @@ class RunAudit:
     """
 
     def __init__(
-        self, requested: RunRequested, finished: Sequence[Finished] = (), purged: Sequence[str] = ()
+        self,
+        requested: RunRequested | RunImported,
+        finished: Sequence[Finished] = (),
+        purged: Sequence[str] = (),
     ) -> None:
+        self._imported = requested.rollouts if isinstance(requested, RunImported) else None
         self._purged = tuple(purged)
         self._run_id = requested.run_id
         self._finished = finished
@@ -58,7 +62,7 @@ class RunAudit:
 
     def take(self, record: LogRecord) -> None:
         """Take in one record of this run."""
-        if self._purged and record.type not in _KEPT_LONG:
+        if self._view is View.KEPT and record.type not in _KEPT_LONG:
             return
         if is_judge_call(record.id):
             self._notes["calls of judges, which are no part of a rollout"] += (
@@ -90,10 +94,12 @@ class RunAudit:
         """All partitions were taken."""
         findings, last = self._findings, self._last
         findings.add(self._check_run())
+        if self._imported is not None and (missing := self._imported - self._plan.count()) > 0:
+            self._notes["imported rollouts that are not in the log (yet)"] += missing
         return AuditReport(
             run_id=self._run_id,
-            status=str(last.status) if last else "running",
-            planned=last.planned if last else None,
+            status=self._status,
+            planned=last.planned if last else self._imported,
             admitted=last.admitted if last else self._plan.count(),
             rollouts=self._plan.count(),
             rewards=self._tally.counted["finished"],
@@ -107,12 +113,19 @@ class RunAudit:
     @property
     def _view(self) -> View:
         """How much of a rollout that came to its end is seen."""
-        return View.KEPT if self._purged else View.WHOLE
+        return View.KEPT if self._purged or self._imported is not None else View.WHOLE
 
     @property
     def _last(self) -> RunFinished | None:
         """The run's last word."""
         return self._finished[0][1] if self._finished else None
+
+    @property
+    def _status(self) -> str:
+        if self._last is not None:
+            return str(self._last.status)
+        scored = self._imported is not None and self._tally.counted["finished"] >= self._imported
+        return "imported" if scored else "running"
 
     def _take(self, record: LogRecord) -> None:
         body = parse(record.value)
@@ -218,6 +231,10 @@ class RunAudit:
             )
 
     def _unreadable(self, record: LogRecord, problem: str) -> None:
+        """The task-producer passes later scorings by, so nobody sends them to the dead letters."""
+        if record.type == "RewardAssigned" and record.scoring not in ("", None, PRIMARY_SCORING):
+            self._notes["rewards of later scorings that can't be read"] += 1
+            return
         self._letters.fail(record, problem)
         if record.type == "RewardAssigned" and record.scoring == PRIMARY_SCORING:
             self._tally.add_unreadable()

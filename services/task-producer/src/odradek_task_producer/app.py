@@ -7,6 +7,8 @@ from odradek_runtime.folds import FoldContext, StatefulProcessor
 from odradek_runtime.sealing import Sealer, SealError
 from odradek_runtime.service import run_service
 from odradek_runtime.settings import SealingKeys
+from odradek_schemas.codec import Envelope
+from odradek_schemas.events.results import PRIMARY_SCORING
 from odradek_schemas.topics import LEDGER, PRODUCER, REWARDS, RUN_PROGRESS, RUNS
 from odradek_task_producer.count import Count
 from odradek_task_producer.fold import ProducerFold
@@ -45,7 +47,13 @@ def create_processor(settings: ProducerSettings, keys: SealingKeys | None = None
         inputs=(RUNS.name, RUN_PROGRESS.name, REWARDS.name),
         changelog=LEDGER.name,
         create=create,
+        wanted=wanted,
     )
+
+
+def wanted(topic: str, envelope: Envelope) -> bool:
+    """Rewards of re-scores, and those that came with imported rollouts, are no concern of a plan."""
+    return topic != REWARDS.name or envelope.scoring in (None, PRIMARY_SCORING)
 
 
 def main() -> None:
