@@ -10,6 +10,8 @@ from pathlib import Path
 
 from odradek.environment import Environment
 from odradek.formats import Format, Record, read_records
+from odradek.formats.foreign import Tasks
+from odradek.formats.worlds import needs_world, rebuild
 from odradek_cli.rescore_diff import Score
 from odradek_runtime.sealing import Opener, SealError
 from odradek_schemas.base import JsonObject
@@ -30,22 +32,33 @@ class Rescored:
     before: Score | None
 
 
-async def rescore_file(
-    path: Path, scoring: Scoring, format: Format | None, environment: Environment | None, key: Path | None
-) -> AsyncIterator[Rescored]:
+@dataclass(frozen=True)
+class Origin:
+    """A file of rollouts. `format` None: each row is looked at. `environment`, `tasks`: for rows of other programs.
+    `key`: the private key, for answers that are sealed."""
+
+    path: Path
+    format: Format | None = None
+    environment: Environment | None = None
+    tasks: Tasks | None = None
+    key: Path | None = None
+
+
+async def rescore_file(origin: Origin, scoring: Scoring) -> AsyncIterator[Rescored]:
     """Score all rollouts of a file; memory holds some of them at a time.
 
     Raises:
-        BadRecord: a row can't be used.
+        OSError, BadRecord: the file or a row can't be used.
         SealError: the private key can't be read.
         PoolError: verifier processes don't start.
     """
-    answers = Answers(_Answers(None if key is None else Opener.from_file(key)))
+    answers = Answers(_Answers(None if origin.key is None else Opener.from_file(origin.key)))
     scorer = Scorer(Pool(max(1, os.cpu_count() or 1), _BOUNDS), answers)
-    records = read_records(path, format, environment)
+    records = read_records(origin.path, origin.format, origin.environment, origin.tasks)
     try:
         while some := await asyncio.to_thread(_some, records):
-            for record, reward in zip(some, await _scored(scorer, scoring, some), strict=True):
+            rewards = await asyncio.gather(*(_scored(scorer, scoring, record, origin) for record in some))
+            for record, reward in zip(some, rewards, strict=True):
                 yield Rescored(reward, None if record.recorded is None else Score.of(record.recorded))
     finally:
         await scorer.close()
@@ -70,9 +83,10 @@ def _some(records: Iterable[Record]) -> list[Record]:
     return list(islice(records, _AT_ONCE))
 
 
-async def _scored(scorer: Scorer, scoring: Scoring, records: list[Record]) -> list[RewardAssigned]:
-    events = [_event(record) for record in records]
-    return await asyncio.gather(*(scorer.score(event, _NOWHERE, scoring) for event in events))
+async def _scored(scorer: Scorer, scoring: Scoring, record: Record, origin: Origin) -> RewardAssigned:
+    if origin.environment is not None and needs_world(origin.environment, record.trajectory):
+        record = (await rebuild(origin.environment, record, json.dumps)).record
+    return await scorer.score(_event(record), _NOWHERE, scoring)
 
 
 def _event(record: Record) -> TrajectoryFinished:

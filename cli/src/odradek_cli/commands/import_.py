@@ -11,12 +11,9 @@ import typer
 
 from odradek.environment import Environment
 from odradek.formats import BadRecord, Format, Record
-from odradek.formats.foreign import Tasks
-from odradek.formats.lines import read_lines
 from odradek.formats.parquet import PyarrowMissing
 from odradek.formats.worlds import Seal, needs_world, rebuild
 from odradek.plugins import load_environment
-from odradek.rows import RowError
 from odradek_cli.adoption import Adopted, adopt
 from odradek_cli.assignments import read_assignments
 from odradek_cli.commands.options import Json
@@ -28,6 +25,7 @@ from odradek_cli.output import note, print_json, say
 from odradek_cli.render import bad_rows_text
 from odradek_cli.run_ids import new_run_id
 from odradek_cli.sealing import find_sealer
+from odradek_cli.task_files import read_tasks
 from odradek_schemas.events import Dataset, RunImported
 from odradek_schemas.ids import check_run_id
 
@@ -64,7 +62,7 @@ def import_file(
     Example: `odradek import rollouts.jsonl --format nemo-gym --environment mcqa --tasks tasks.jsonl`
     """
     plugin = load_environment(environment, read_assignments(assignments or ())) if environment else None
-    origin = Origin(file, format, plugin, _read_tasks(tasks, plugin))
+    origin = Origin(file, format, plugin, read_tasks(tasks, plugin))
     seal = find_sealer().seal
     found = _checked(origin, skip_bad)
     owner = plugin or load_environment(next(iter(found.environments)))
@@ -96,26 +94,6 @@ class _Worlds:
         self.different += done.different
         self.problem = self.problem or done.problem
         return done.record
-
-
-def _read_tasks(path: Path | None, environment: Environment | None) -> Tasks | None:
-    if path is None:
-        return None
-    if environment is None:
-        raise typer.BadParameter("--tasks needs the --environment whose they are")
-    try:
-        rows = []
-        for line, row in read_lines(path):
-            if isinstance(row, BadRecord):
-                raise CliError(f"{path.name}:{line}: {row.reason}", Exit.INVALID_INPUT)
-            rows.append(row)
-        return Tasks.of(environment, rows)
-    except OSError as error:
-        raise CliError(f"data set {path}: {error.strerror}", Exit.INVALID_INPUT) from error
-    except RowError as error:
-        raise CliError(
-            f"data set {path}: {error}", Exit.INVALID_INPUT, f"`odradek validate {path}` names each bad row"
-        ) from error
 
 
 def _checked(origin: Origin, skip_bad: bool) -> Survey:
