@@ -73,10 +73,12 @@ def test_what_can_not_be_meant_is_refused(stack: RunningStack, run: str) -> None
     odradek(stack, "rescore", "--run", run, "--verifier", "no-such-verifier", code=4)
     odradek(stack, "rescore", "--run", run, "--set", "x", code=4)
     odradek(stack, "rescore", "--since", "yesterday", code=4)
+    odradek(stack, "rescore", "--file", "/no/such/file", code=4)
 
 
 def test_a_file_is_scored_without_a_log(stack: RunningStack, shared_data: Path) -> None:
-    file = shared_data / "mcqa" / "example_rollouts.jsonl"
-    difference = rescored(stack, "--file", str(file), "--environment", "mcqa")
+    folder = shared_data / "mcqa"
+    file, tasks = str(folder / "example_rollouts.jsonl"), str(folder / "example.jsonl")
+    difference = rescored(stack, "--file", file, "--environment", "mcqa", "--tasks", tasks)
     assert difference["counts"]["unchanged"] == 4
     assert difference["counts"]["changed"] == 1  # its recorded reward is stale

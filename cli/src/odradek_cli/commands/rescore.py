@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from odradek.environment import Environment
-from odradek.formats import Format
+from odradek.formats import BadRecord, Format
 from odradek.plugins import load_environment
 from odradek.verification import verifier_identity
 from odradek_cli.assignments import read_assignments
@@ -20,11 +19,12 @@ from odradek_cli.moments import read_moment
 from odradek_cli.output import err, note, out, print_json
 from odradek_cli.render import warn_unreadable
 from odradek_cli.rescore_diff import RescoreDiff, Score, as_json, diff
-from odradek_cli.rescore_files import rescore_file
+from odradek_cli.rescore_files import Origin, rescore_file
 from odradek_cli.rescore_view import diff_view, rewards_view
 from odradek_cli.rescores import Wish, follow, plan, planned, ranges, scores_before
 from odradek_cli.run_ids import new_run_id
 from odradek_cli.runs import load_run
+from odradek_cli.task_files import read_tasks
 from odradek_schemas.base import JsonObject
 from odradek_schemas.events import RewardAssigned
 from odradek_schemas.ids import check_run_id, run_of
@@ -62,6 +62,9 @@ def rescore(
         Path | None, typer.Option(help="Score the rollouts of a file instead, without Kafka.")
     ] = None,
     format_: Annotated[Format | None, typer.Option("--format", help="What the file is in.")] = None,
+    tasks: Annotated[
+        Path | None, typer.Option(help="With --file: the data set with the tasks, where its rows lack them.")
+    ] = None,
     key: Annotated[
         Path | None, typer.Option(help="With --file: the private key that opens sealed answers.")
     ] = None,
@@ -81,9 +84,9 @@ def rescore(
     if verifier is not None:
         load_environment(verifier, settings)
     if file is not None:
-        difference = asyncio.run(
-            _of_file(file, format_, environment, Scoring("file", verifier, settings), key)
-        )
+        plugin = load_environment(environment, settings) if environment else None
+        origin = Origin(file, format_, plugin, read_tasks(tasks, plugin), key)
+        difference = _of_file(origin, Scoring("file", verifier, settings))
     else:
         wish = asyncio.run(_wish(run_id, since, environment, verifier, settings, id_, timeout))
         if dry_run:
@@ -212,13 +215,19 @@ def _present(name: str | None, settings: JsonObject) -> str | None:
     return f"{identity.name}@{identity.version}"
 
 
-async def _of_file(
-    path: Path, format_: Format | None, environment: str | None, scoring: Scoring, key: Path | None
-) -> RescoreDiff:
-    plugin: Environment | None = load_environment(environment, scoring.settings) if environment else None
+def _of_file(origin: Origin, scoring: Scoring) -> RescoreDiff:
+    try:
+        return asyncio.run(_rescored(origin, scoring))
+    except OSError as error:
+        raise CliError(f"{origin.path}: {error.strerror}", Exit.INVALID_INPUT) from error
+    except BadRecord as error:
+        raise CliError(f"{origin.path.name}: {error}", Exit.INVALID_INPUT) from error
+
+
+async def _rescored(origin: Origin, scoring: Scoring) -> RescoreDiff:
     before: dict[str, Score] = {}
     after: dict[str, Score] = {}
-    async for found in rescore_file(path, scoring, format_, plugin, key):
+    async for found in rescore_file(origin, scoring):
         rollout_id = found.reward.rollout_id
         after[rollout_id] = Score.of(found.reward)
         if found.before is not None:
