@@ -22,6 +22,7 @@ from benchmarks import (
     inflight,
     latency,
     report,
+    rescoring,
     scaling,
     scoring,
     startup,
@@ -33,7 +34,8 @@ from benchmarks.harness.measurement import Measurement, Options, add_options, op
 from benchmarks.harness.results import RESULTS
 
 MAIN = tuple(
-    module.MEASUREMENT for module in (throughput, latency, budget, inflight, gateway, scoring, audit, startup)
+    module.MEASUREMENT
+    for module in (throughput, latency, budget, inflight, gateway, scoring, rescoring, audit, startup)
 )
 LONG = tuple(module.MEASUREMENT for module in (endurance, crowd, scaling))
 BY_NAME = {measurement.name: measurement for measurement in (*MAIN, *LONG)}

@@ -42,7 +42,7 @@ async def measure(bench: Bench, sizes: Sizes) -> None:
     stack = bench.stack
     await stack.stop(VERIFIER)
     say(f"playing {sizes.trajectories} rollouts that nobody scores")
-    count = await _fill(stack.deployment, sizes.trajectories)
+    count = await fill(stack.deployment, sizes.trajectories)
     await stack.stop(PRODUCER, AGENT, ENV, GATEWAY)
     with bench.results.series("scoring", trajectories=count, environment=SINGLE_TURN.environment) as series:
         for repeat in range(sizes.repeats):
@@ -54,7 +54,7 @@ async def measure(bench: Bench, sizes: Sizes) -> None:
             say(f"{repeat + 1}/{sizes.repeats}: {figures}")
 
 
-async def _fill(deployment: Deployment, rollouts: int) -> int:
+async def fill(deployment: Deployment, rollouts: int) -> int:
     """Have so many trajectories written; returns how many there are. All are in flight at once: none is ever scored."""
     log = Log(deployment)
     since = await log.ends(TRAJECTORIES.name)

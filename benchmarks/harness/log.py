@@ -58,7 +58,7 @@ class Log:
             consumer.assign([partition])
             await consumer.seek_to_beginning(partition)
             while True:
-                event = _event(RUNS.name, await consumer.getone())
+                event = event_of(RUNS.name, await consumer.getone())
                 if isinstance(event, RunFinished) and event.run_id == run_id:
                     return event
 
@@ -83,7 +83,7 @@ class Log:
         """The run's events in the topics of `since`, decoded."""
         async for raw in self.records(since):
             if read_envelope(raw.headers, _where(raw)).run_id == run_id:
-                yield _event(self.names.logical(raw.topic), raw)
+                yield event_of(self.names.logical(raw.topic), raw)
 
     async def records(self, since: Offsets) -> AsyncIterator[Any]:
         """All records from `since` to the end as it is now, but tombstones. Raises TimeoutError."""
@@ -130,7 +130,7 @@ def _where(raw: Any) -> RecordCoordinates:
     return RecordCoordinates(topic=raw.topic, partition=raw.partition, offset=raw.offset)
 
 
-def _event(topic: str, raw: Any) -> Event:
+def event_of(topic: str, raw: Any) -> Event:
     where = _where(raw)
     event: Event = decode(BY_NAME[topic], read_envelope(raw.headers, where), raw.value, where)
     return event
