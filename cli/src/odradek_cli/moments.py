@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from odradek_cli.errors import CliError, Exit
 
 _AGO = re.compile(r"(\d+)([smhd])")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def read_moment(text: str, now: datetime) -> datetime:
@@ -16,7 +16,7 @@ def read_moment(text: str, now: datetime) -> datetime:
         CliError: it is none of these.
     """
     if ago := _AGO.fullmatch(text.strip()):
-        return now - timedelta(seconds=int(ago[1]) * _SECONDS[ago[2]])
+        return now - timedelta(seconds=int(ago[1]) * _UNITS[ago[2]])
     try:
         return datetime.fromisoformat(text.strip()).astimezone()
     except ValueError as error:
