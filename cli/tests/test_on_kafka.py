@@ -51,8 +51,8 @@ def test_results_are_those_of_the_first_scoring(world: Any, makes: Any, odradek:
     world.write(*finished_run(makes), makes.run("other"), makes.reward(0, 0, 0.0, run_id="other"))
     done = odradek("results", "r", "--rollouts")
     assert done.exit_code == 0, done.output
-    assert "4 of 4 planned finished, 3 scored (coverage 75%)" in done.stdout
-    assert "0.667" in done.stdout
+    assert "4 of 4 planned finished, 3 scored (coverage 75%; missing ones are left out)" in done.stdout
+    assert re.search(r"mean reward +0.667, 95% interval .*; 1 of 4 rollouts missing, left out", done.stdout)
     assert "rate_limited 1" in done.stdout
     assert re.search(r"r/1/1 +- +failed +rate_limited", done.stdout)
     found = json.loads(odradek("results", "r", "--json").stdout)
@@ -175,11 +175,11 @@ def act_when_asked(act: Callable[[Any], None]) -> threading.Thread:
 def test_run_uploads_asks_watches_and_reports(world: Any, makes: Any, odradek: Any, tmp_path: Path) -> None:
     def play(request: Any) -> None:
         run = request.run_id
-        world.write(makes.progress(1, planned=2, run_id=run, reward_sum=1.0, tokens=20))
+        world.write(makes.progress(1, planned=6, run_id=run, reward_sum=1.0, tokens=20))
         world.write(
             makes.reward(0, 0, 1.0, run_id=run),
             makes.reward(1, 0, 0.0, run_id=run),
-            makes.finish(planned=2, run_id=run),
+            makes.finish(planned=6, run_id=run),
         )
 
     producer = act_when_asked(play)
@@ -202,8 +202,8 @@ def test_run_uploads_asks_watches_and_reports(world: Any, makes: Any, odradek: A
     )
     producer.join()
     assert done.exit_code == 0, done.output
-    assert "2 of 2 planned finished, 2 scored (coverage 100%)" in done.stdout
-    assert "2/2 done, 0 in flight" in done.stderr
+    assert "2 of 6 planned finished, 2 scored (coverage 33%; missing ones are left out)" in done.stdout
+    assert "6/6 done, 0 in flight" in done.stderr
     (request,) = read(RUNS)[:1]
     assert re.fullmatch(r"mcqa-\d{4}-\d{6}-\w\w", request.run_id)
     assert (request.samples, request.limit, request.concurrency, request.seed) == (3, 2, 5, 9)

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from odradek.metrics import Missing
 from odradek_cli.progress import Pace, duration
 from odradek_cli.render import progress_line
 from odradek_cli.runs import Run, fold_runs
-from odradek_cli.summary import as_json, spread, summarize_run
+from odradek_cli.summary import Ways, as_json, summarize_run
 from odradek_schemas.events import RunCancelRequested, RunStatus
 
 
@@ -28,13 +29,14 @@ def test_figures_are_over_the_planned_rollouts(makes: Any) -> None:
     assert found["mean_reward"]["value"] == pytest.approx(0.75)
     assert found["mean_reward"]["low"] < 0.75 < found["mean_reward"]["high"]
     assert {at["k"]: at["value"] for at in found["pass_at_k"]} == {1: 0.75, 2: 1.0}
-    assert found["pass_at_k"][1]["tasks"] == 2
-    assert found["pass_at_k"][1]["planned_tasks"] == 3
+    assert (found["pass_at_k"][1]["scored"], found["pass_at_k"][1]["planned"]) == (2, 3)
+    assert {at["k"]: at["value"] for at in found["pass_hat_k"]} == {1: 0.75, 2: 0.5}
     assert found["failures"] == {"rate_limited": 1}
     assert found["ends"] == {"completed": 4, "failed": 1}
     assert found["usage"]["total_tokens"] == 5 * 120
-    assert found["components"] == {"format": 1.0}
-    assert found["rollout_seconds"] == {"p50": 3.0, "p95": 4.0, "longest": 4.0}
+    assert (found["components"]["format"]["value"], found["components"]["format"]["scored"]) == (1.0, 4)
+    seconds = found["spent"]["seconds"]
+    assert (seconds["p50"], seconds["p95"], seconds["most"], seconds["known"]) == (3.0, 4.0, 4.0, 5)
     assert found["tokens_per_second"] == pytest.approx(100 / 4)
     assert [r["rollout_id"] for r in found["rollouts"]] == ["r/0/0", "r/0/1", "r/1/0", "r/1/1", "r/2/0"]
 
@@ -62,18 +64,39 @@ def test_nothing_scored_is_no_zero(makes: Any) -> None:
 def test_an_unknown_plan_is_said(makes: Any) -> None:
     found = as_json(summarize_run(Run(makes.run()), []))
     assert found["planned"] is None
-    assert found["rollout_seconds"] is None
+    assert found["spent"]["seconds"]["p50"] is None
     assert found["tokens_per_second"] is None
 
 
-@pytest.mark.parametrize(
-    ("values", "p50", "p95"),
-    [([3.0], 3.0, 3.0), ([2.0, 1.0], 1.0, 2.0), ([float(i) for i in range(1, 101)], 50, 95)],
-)
-def test_percentiles_are_values_that_occurred(values: list[float], p50: float, p95: float) -> None:
-    found = spread(values)
-    assert found is not None
-    assert (found.p50, found.p95, found.longest) == (p50, p95, max(values))
+def test_missing_rollouts_count_what_was_asked_for(makes: Any) -> None:
+    run = Run(makes.run(samples=2), finished=makes.finish(planned=4))
+    found = as_json(
+        summarize_run(run, [makes.reward(0, 0, 1.0), makes.reward(0, 1, None)], Ways(missing=Missing.ZERO))
+    )
+    assert (found["missing"], found["mean_reward"]["value"], found["coverage"]) == ("zero", 0.25, 0.25)
+
+
+def test_tasks_are_grouped_by_a_field_of_theirs(makes: Any) -> None:
+    run = Run(makes.run(samples=1), finished=makes.finish(planned=4))
+    tasks = {"r/0": {"level": 1}, "r/1": {"level": 2}, "r/2": {"level": 1}}
+    rewards = [makes.reward(task, 0, float(task == 0)) for task in range(3)]
+    found = as_json(summarize_run(run, rewards, Ways(by="level"), tasks))
+    assert found["grouped_by"] == "level"
+    groups = {group["value"]: group for group in found["groups"]}
+    assert {value: group["mean_reward"]["value"] for value, group in groups.items()} == {
+        "1": 0.5,
+        "2": 0.0,
+        None: None,
+    }
+    assert (groups["1"]["planned"], groups[None]["coverage"]) == (2, 0.0)
+
+
+def test_the_detail_to_vote_on_is_chosen(makes: Any) -> None:
+    run = Run(makes.run(samples=2), finished=makes.finish(planned=2))
+    rewards = [makes.reward(0, sample, 1.0) for sample in range(2)]
+    assert as_json(summarize_run(run, rewards))["majority_at_k"] == []
+    found = as_json(summarize_run(run, rewards, Ways(answer="chose")))
+    assert [(at["k"], at["value"]) for at in found["majority_at_k"]] == [(1, 1.0), (2, 1.0)]
 
 
 def test_runs_are_folded_from_their_events(makes: Any) -> None:

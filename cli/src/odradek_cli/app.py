@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 from odradek_cli.commands import (
     audit,
     catalog,
+    compare,
     doctor,
     export,
     import_,
@@ -68,6 +69,7 @@ watch.register(app)
 runs.register(app)
 results.register(app)
 rescore.register(app)
+compare.register(app)
 audit.register(app)
 export.register(app)
 import_.register(app)

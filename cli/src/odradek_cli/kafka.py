@@ -92,10 +92,30 @@ class Log:
         Raises:
             CliError: not done within `within` seconds.
         """
+        found: list[Found] = []
+        await self.each(topic, found.append, wanted, partition=partition, since=since, within=within)
+        return found
+
+    async def each(
+        self,
+        topic: Topic,
+        take: Callable[[Found], None],
+        wanted: Wanted,
+        *,
+        partition: int | None = None,
+        since: datetime | None = None,
+        within: float = SCAN_SECONDS,
+    ) -> None:
+        """The same, one after another: for who keeps little of each.
+
+        Raises:
+            CliError: not done within `within` seconds.
+        """
         chosen = range(1 if topic.single else self.partitions) if partition is None else [partition]
         try:
             async with asyncio.timeout(within):
-                return [found async for found in self.stream(topic, chosen, wanted, since)]
+                async for found in self.stream(topic, chosen, wanted, since):
+                    take(found)
         except TimeoutError as error:
             raise CliError(
                 f"reading {topic.name} took longer than {within:g} s", Exit.NO_STACK, "raise --timeout"
@@ -212,6 +232,14 @@ class Log:
         except RecordError as error:
             self.unreadable.append(error)
             return None
+
+    async def blob(self, reference: str) -> bytes:
+        """The content of a blob.
+
+        Raises:
+            BlobNotFound, BlobDamaged: it is not there, or is another one.
+        """
+        return await self._blobs.get(reference)
 
     async def value(self, envelope: Envelope, value: bytes, place: RecordCoordinates) -> bytes:
         """The record's value, from the blob store where it lies there.

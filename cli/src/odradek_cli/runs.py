@@ -123,17 +123,31 @@ async def load_run(log: Log, run_id: str | None, within: float = SCAN_SECONDS) -
     return runs[0]
 
 
-async def load_rewards(log: Log, run: Run, within: float = SCAN_SECONDS) -> list[Found]:
-    """The rewards of a run's first scoring."""
+async def load_rewards(
+    log: Log, run: Run, within: float = SCAN_SECONDS, scoring: str = PRIMARY_SCORING
+) -> list[RewardAssigned]:
+    """The rewards of one scoring of a run, by default of the first; without their tokens, which are long.
 
-    def of_run(envelope: Envelope) -> bool:
-        return (
-            envelope.type == RewardAssigned.__name__
-            and envelope.run_id == run.id
-            and envelope.scoring == PRIMARY_SCORING
-        )
+    Raises:
+        CliError: nothing of the run has this scoring, and it is not the first.
+    """
+    rewards: list[RewardAssigned] = []
+    seen: set[str] = set()
 
-    return await log.scan(REWARDS, of_run, since=run.request.time, within=within)
+    def wanted(envelope: Envelope) -> bool:
+        if envelope.type != RewardAssigned.__name__ or envelope.run_id != run.id:
+            return False
+        seen.add(envelope.scoring or PRIMARY_SCORING)
+        return (envelope.scoring or PRIMARY_SCORING) == scoring
+
+    def take(found: Found) -> None:
+        rewards.append(found.event.model_copy(update={"samples": []}))
+
+    await log.each(REWARDS, take, wanted, since=run.request.time, within=within)
+    if scoring not in seen | {PRIMARY_SCORING}:
+        what = f"{run.id} has no scoring {scoring!r}, only {', '.join(sorted(seen)) or 'none yet'}"
+        raise CliError(what, Exit.INVALID_INPUT, "`odradek rescore` makes one")
+    return rewards
 
 
 async def _last_run(log: Log, within: float) -> Run:

@@ -49,6 +49,7 @@ def announce(
         turns=trajectory.turns,
         attempt=trajectory.attempt,
         usage=trajectory.usage,
+        cost=trajectory.cost,
         policy_version=_policy(trajectory),
         started_at=trajectory.started_at,
         finished_at=trajectory.finished_at,

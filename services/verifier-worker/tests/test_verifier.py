@@ -69,7 +69,12 @@ async def test_a_completed_rollout_is_scored_with_its_opened_answer(
         tokens=TokenRecord(policy_version="v7"),
     )
     event = finished(
-        sample=3, sealed_answer=ANSWER, steps=[step], usage=Usage(completion_tokens=1), attempt=2
+        sample=3,
+        sealed_answer=ANSWER,
+        steps=[step],
+        usage=Usage(completion_tokens=1),
+        cost=0.002,
+        attempt=2,
     )
     read = record(event)
     reward = _only(await verifier.handle(event, read))
@@ -81,7 +86,7 @@ async def test_a_completed_rollout_is_scored_with_its_opened_answer(
     assert reward.verifier.name == "nasty"
     assert (reward.sample, reward.turns, reward.attempt, reward.policy_version) == (3, 1, 2, "v7")
     assert reward.group == event.trajectory.group
-    assert reward.usage.completion_tokens == 1
+    assert (reward.usage.completion_tokens, reward.cost) == (1, 0.002)
     assert reward.trajectory == read.coordinates
 
 

@@ -12,8 +12,9 @@ from odradek_cli.deployment import Deployment, find_deployment
 from odradek_cli.errors import Exit
 from odradek_cli.kafka import open_log
 from odradek_cli.output import err, note, out, print_json
-from odradek_cli.render import summary_view, warn_unreadable
+from odradek_cli.render import warn_unreadable
 from odradek_cli.requests import request_cancel
+from odradek_cli.results_view import summary_view
 from odradek_cli.runs import load_rewards, load_run
 from odradek_cli.summary import RunSummary, as_json, summarize_run
 from odradek_cli.watching import PATIENCE_SECONDS, Screen, follow_run
@@ -125,4 +126,4 @@ async def _watch(deployment: Deployment, run_id: str, timeout: float | None, pat
             run = await follow_run(log, run, screen.show, timeout, patience)
         rewards = await load_rewards(log, run)
         warn_unreadable(err(), log.unreadable)
-        return summarize_run(run, (found.event for found in rewards))
+        return summarize_run(run, rewards)

@@ -35,6 +35,7 @@ class RewardAssigned(RolloutEvent):
     A rollout that failed for the infrastructure's sake is masked and says which failure: trainers skip it,
     they never see a zero that the model did not earn. `scoring` tells the first scoring and the re-scores apart.
     `samples` are the rollout's tokens, where its upstream returned them; `judgements` what judges said.
+    `cost` is the trajectory's, in US dollars.
     """
 
     type: Literal["RewardAssigned"] = "RewardAssigned"
@@ -54,6 +55,7 @@ class RewardAssigned(RolloutEvent):
     turns: int
     attempt: int
     usage: Usage
+    cost: float | None = None
     policy_version: str | None = None
     started_at: datetime
     finished_at: datetime
