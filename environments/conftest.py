@@ -18,6 +18,8 @@ class Recording:
 
     task: JsonObject
     rollout: GymRollout
+    recorded: JsonObject
+    """The whole row of the rollout."""
 
 
 def _folder(name: str) -> Path:
@@ -46,7 +48,7 @@ def recordings() -> Callable[[str], list[Recording]]:
     def read(name: str) -> list[Recording]:
         folder = _folder(name)
         tasks = {_asked(read_parameters(row).messages): row for row in _rows(folder / "example.jsonl")}
-        rollouts = [read_rollout(row) for row in _rows(folder / "example_rollouts.jsonl")]
-        return [Recording(tasks[_asked(rollout.request.messages)], rollout) for rollout in rollouts]
+        rollouts = [(read_rollout(row), row) for row in _rows(folder / "example_rollouts.jsonl")]
+        return [Recording(tasks[_asked(rollout.request.messages)], rollout, row) for rollout, row in rollouts]
 
     return read

@@ -16,6 +16,7 @@ from odradek.verifiers.programs.programs import (
     PythonScript,
     compile_cpp,
 )
+from odradek.verifiers.programs.settings import ProgramSettings
 
 __all__ = [
     "Binary",
@@ -31,6 +32,7 @@ __all__ = [
     "LocalRunner",
     "Outcome",
     "Program",
+    "ProgramSettings",
     "PythonFunction",
     "PythonScript",
     "Runner",
