@@ -60,6 +60,7 @@ class Bench:
         known = self._known.get(key)
         if known is None:
             environment = self._load(name, settings)
+            environment.load_verifier()
             known = self._known[key] = (environment, verifier_identity(environment))
         return known
 

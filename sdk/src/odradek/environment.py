@@ -133,6 +133,9 @@ class Environment(ABC):
         """
         return None
 
+    def load_verifier(self) -> None:  # noqa: B027 - most have nothing to load
+        """Import what `verify` needs and is slow to import: called once in a verifier process, outside of the deadline."""
+
     @abstractmethod
     def verify(self, trajectory: Trajectory, answer: Any) -> Reward | Verification:
         """Score a trajectory: a pure function of the record, the answer and the settings.

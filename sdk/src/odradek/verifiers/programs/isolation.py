@@ -20,6 +20,9 @@ _FIRST_UID, _UIDS = 61184, 4336
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 _SETTINGS = ("/etc/alternatives", "/etc/ld.so.cache")
+_FILES, _SCRATCH = "/program", "/scratch"
+"""Where bubblewrap shows a place's folders."""
+
 _STACK_MIB = 64
 _OPEN_FILES = 256
 _SCRATCH_BYTES = 256 << 20
@@ -63,10 +66,10 @@ class Fence:
 
     def files_seen(self, place: Place) -> Path:
         """Where a program finds the files of `place`."""
-        return place.files if self.shows_whole_machine else Path("/program")
+        return place.files if self.shows_whole_machine else Path(_FILES)
 
     def scratch_seen(self, place: Place) -> Path:
-        return place.scratch if self.shows_whole_machine else Path("/tmp")
+        return place.scratch if self.shows_whole_machine else Path(_SCRATCH)
 
     def command(self, place: Place, program: Sequence[str], limits: Limits) -> list[str]:
         """The whole command line that runs `program`.
@@ -91,10 +94,12 @@ class Fence:
             *(tool("bwrap"), "--die-with-parent", "--unshare-ipc", "--unshare-pid", "--unshare-net"),
             *("--unshare-uts", "--unshare-cgroup-try"),
             *(["--unshare-user"] if self.uid is None else powers),
-            *_shown([*_SYSTEM, *_SETTINGS, *_prefixes(self.python)]),
+            *_shown([*_SYSTEM, *_SETTINGS]),
             *("--proc", "/proc", "--dev", "/dev", *_scratch("/dev/shm"), "--remount-ro", "/dev"),
             *_scratch("/tmp"),
-            *("--ro-bind", str(place.files), "/program", "--chdir", "/tmp", "--"),
+            *_scratch(_SCRATCH),
+            *_reachable(_prefixes(self.python)),
+            *("--ro-bind", str(place.files), _FILES, "--chdir", _SCRATCH, "--"),
         ]
 
     def _namespaces(self) -> list[str]:
@@ -180,6 +185,13 @@ def _prefixes(python: Path) -> list[str]:
 
 def _shown(paths: Sequence[str]) -> list[str]:
     return [word for path in dict.fromkeys(paths) for word in ("--ro-bind-try", path, path)]
+
+
+def _reachable(folders: Sequence[str]) -> list[str]:
+    """Shown, in parents that another user may enter: those of a Python in a home folder may not be so outside."""
+    parents = [str(parent) for folder in folders for parent in reversed(Path(folder).parents[:-1])]
+    made = [word for parent in dict.fromkeys(parents) for word in ("--perms", "0755", "--dir", parent)]
+    return [*made, *_shown(folders)]
 
 
 def _scratch(path: str) -> list[str]:

@@ -127,7 +127,7 @@ def _candidates(isolation: Isolation | None, python: str | None) -> Iterator[Loc
     pythons = [python] if python else [os.path.realpath(sys.executable), *_PYTHONS]
     for kind in [isolation] if isolation else Isolation:
         for path in dict.fromkeys(pythons):
-            if Path(path).is_file():
+            if python or Path(path).is_file():
                 yield LocalRunner(Fence(kind, Path(path), own_uid()), site_packages=python is not None)
 
 
