@@ -9,7 +9,7 @@ from typing import Protocol
 
 from pydantic import BaseModel, ValidationError
 
-from odradek.verifiers.programs.jobs import Ended, Finished, Job, Limits, Runner
+from odradek.verifiers.programs.jobs import Ended, Finished, Job, Limits, Runner, RunnerUnavailable
 from odradek.verifiers.programs.local import ending
 from odradek.verifiers.programs.names import imports
 
@@ -21,6 +21,7 @@ _ESCAPED = 8
 """An output in a report is up to six times as long, with each byte as an escape."""
 
 _COMPILE = 'g++ -std=c++17 -O2 -x c++ -o "$TMPDIR/solution" "$1" && cat "$TMPDIR/solution"'
+_NOT_FOUND = 127
 _COMPILE_LIMITS = Limits(seconds=60, memory_mib=2048, output_bytes=64 << 20)
 
 
@@ -72,10 +73,12 @@ def compile_cpp(source: str, runner: Runner) -> Binary:
 
     Raises:
         CompileError: it does not compile, or not within a minute.
-        RunnerUnavailable: see `Runner`; a missing g++ is a `CompileError`.
+        RunnerUnavailable: there is no g++; and see `Runner`.
     """
     job = Job(("/bin/sh", "-c", _COMPILE, "sh", "solution.cpp"), {"solution.cpp": _encoded(source)})
     finished = runner.run(job, _COMPILE_LIMITS)
+    if finished.code == _NOT_FOUND and finished.ended is Ended.EXITED:
+        raise RunnerUnavailable("g++ is not installed where programs run")
     if finished.ended is not Ended.EXITED or finished.code != 0:
         raise CompileError(
             finished.stderr.decode(errors="replace").strip() or f"the compiler {finished.ended}"
