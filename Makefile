@@ -35,6 +35,10 @@ test-harnesses: .venv/dev.done ## Install the agent programs (4 GB) and play eac
 test-vllm: .venv/dev.done ## Install vLLM for the CPU (5 GB, x86-64) and ask it through the gateway: tokens, logprobs, samples
 	@$(BIN)/python -m tests.vllm $(PYTEST)
 
+.PHONY: test-reasoning-gym
+test-reasoning-gym: .venv/dev.done ## Install the reasoning-gym library (220 MB, needs a C compiler), and score with it
+	@$(BIN)/python -m tests.reasoning_gym $(PYTEST)
+
 .PHONY: check
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh
 	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .

@@ -13,11 +13,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ROOT / "locks"
 PYTHON = "3.11"
+APART = ("reasoning-gym",)
+"""Extras that only an opt-in test installs (large, to be compiled): locked in a file of their own."""
+
 WRITTEN_BY = "# Written by `make lock`: do not edit.\n"
 
 
 def main() -> None:
-    """Locks the installer, the run time, the tools for development, the weights, and vLLM for its test."""
+    """Locks the installer, the run time, the tools for development, the weights, and what opt-in tests install."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -27,6 +30,8 @@ def main() -> None:
     write_lock("run", [*workspace_requirements(), *read("build.in")], more)
     write_lock("dev", read("dev.in"), [*more, "--constraints", str(LOCKS / "run.txt")])
     write_lock("weights", read("weights.in"), [*more, "--no-deps"])
+    constraints = [word for name in ("run", "dev") for word in ("--constraints", str(LOCKS / f"{name}.txt"))]
+    write_lock("reasoning_gym", read("reasoning_gym.in"), [*more, *constraints])
     write_lock("vllm", read("vllm.in"), [*more, *changes("vllm")])
 
 
@@ -34,7 +39,7 @@ def workspace_requirements() -> list[str]:
     """The third-party requirements, extras included, of all packages of the workspace."""
     projects = [tomllib.loads(path.read_text())["project"] for path in package_files()]
     lines = {line for project in projects for line in requirements(project)}
-    return sorted(line for line in lines if not is_own(distribution(line)))
+    return sorted(line for line in lines if not is_own(distribution(line)) and distribution(line) not in APART)
 
 
 def is_own(name: str) -> bool:
