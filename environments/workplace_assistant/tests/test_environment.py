@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from odradek.judging import Unscored
 from odradek.rows import RowError
 from odradek.testing import call, play, play_async, raw_call
 from odradek_workplace_assistant import WorkplaceAssistant
@@ -116,7 +117,7 @@ def test_a_session_with_other_tables_than_the_answer_s_is_not_scored():
     answer = WorkplaceAnswer.model_validate(environment.split(row(SEND)).answer)
     evidence = {**played.trajectory.evidence, "tables": "0123456789abcdef"}
     record = played.trajectory.model_copy(update={"evidence": evidence})
-    with pytest.raises(ValueError, match="must see the same files"):
+    with pytest.raises(Unscored, match="must see the same files"):
         environment.verify(record, answer)
 
 

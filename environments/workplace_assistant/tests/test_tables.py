@@ -8,7 +8,7 @@ import pytest
 
 import odradek_workplace_assistant
 from odradek.rows import RowError
-from odradek.testing import play, raw_call
+from odradek.testing import call, play
 from odradek_workplace_assistant import WorkplaceAssistant
 from odradek_workplace_assistant.tables import TablesError, load_tables
 
@@ -58,7 +58,7 @@ def test_an_office_of_ones_own_is_played_in(folder):
     environment = WorkplaceAssistant({"tables": str(folder)})
     row = {"task": {"instruction": "Who is Ada?"}, "answer": {"ground_truth": []}}
     played = play(
-        environment, row, [raw_call("company_directory_find_email_address", '{"name": "ada"}'), "Done."]
+        environment, row, [call("company_directory_find_email_address", name="ada"), "Done."]
     )
     assert played.observations == ['{"output":["ada@example.org"]}']
     assert played.reward.reward == 1.0

@@ -19,9 +19,8 @@ class Desk:
     def __init__(self):
         self.office = Office()
 
-    async def __call__(self, tool, **arguments):
-        text = json.dumps({name.rstrip("_"): value for name, value in arguments.items()})
-        result = await WorkplaceAssistant().call(self.office, tool, text)
+    async def __call__(self, tool, /, **arguments):
+        result = await WorkplaceAssistant().call(self.office, tool, json.dumps(arguments))
         self.refused = result.is_error
         return json.loads(result.content)["output"]
 

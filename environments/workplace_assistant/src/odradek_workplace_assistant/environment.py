@@ -5,6 +5,7 @@ from pydantic_core import to_json
 
 from odradek import Environment, JsonObject, Message, Reward, ToolError, ToolResult, Trajectory
 from odradek.demonstrations import demonstrate
+from odradek.judging import Unscored
 from odradek.rows import RowError, TaskRow
 from odradek.tools import InvalidArguments
 from odradek.transcript import function_calls
@@ -24,20 +25,20 @@ _FORM = (
     "Meetings are between 09:00 and 18:00."
 )
 _EXAMPLE = demonstrate(
-    "Write to Olga, subject 'Lunch', text 'At noon?'.",
+    "Write to Elif, subject 'Lunch', text 'At noon?'.",
     [
         (
             "company_directory_find_email_address",
-            {"name": "olga"},
-            told(["olga.petrova@atlas.com"]).content,
+            {"name": "elif"},
+            told(["elif.kaya@atlas.com"]).content,
         ),
         (
             "email_send_email",
-            {"recipient": "olga.petrova@atlas.com", "subject": "Lunch", "body": "At noon?"},
+            {"recipient": "elif.kaya@atlas.com", "subject": "Lunch", "body": "At noon?"},
             told("Email sent successfully.").content,
         ),
     ],
-    "I wrote to Olga.",
+    "I wrote to Elif.",
 )
 
 
@@ -100,6 +101,15 @@ class WorkplaceAssistant(
             Message(role="user", content=task.instruction),
         ]
 
+    def reset(self, task: WorkplaceTask, seed: int) -> Office:
+        """An office in which nothing was done yet.
+
+        Raises:
+            TablesError: there is no reading its tables.
+        """
+        assert self.tables
+        return Office()
+
     async def call(self, state: Office, name: str, arguments: str) -> ToolResult:
         return await super().call(state, name, without_nulls(arguments))
 
@@ -112,12 +122,12 @@ class WorkplaceAssistant(
         A trajectory without evidence is a recorded one: its calls are carried out again, as NeMo Gym's server does.
 
         Raises:
-            ValueError: the session and the answer are of different tables.
+            Unscored: the session and the answer are of different tables.
         """
         played = self._recorded(trajectory)
         expected = answer.expected or self._after(answer.ground_truth)
         if played.tables != expected.tables:
-            raise ValueError(
+            raise Unscored.because(
                 f"the session had tables {played.tables}, the answer is for {expected.tables}: "
                 "all workers must see the same files under the setting 'tables'"
             )

@@ -12,7 +12,7 @@ import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -25,6 +25,7 @@ _IN_WHEEL = "resources_servers/workplace_assistant/csv_data/"
 _SUBFOLDERS = ("", "processed/", "raw/")
 _OWN = Path(__file__).with_name("office")
 _DIGITS = 16
+_MOST_OFFICES = 8
 
 
 class TablesError(ValueError):
@@ -136,9 +137,9 @@ def row_print(row: Row) -> bytes:
     return json.dumps(cells).encode()
 
 
-@cache
+@lru_cache(_MOST_OFFICES)
 def load_tables(where: str | None) -> Tables:
-    """The tables in a folder or a wheel, read once per process; None: the package's own.
+    """The tables in a folder or a wheel, read once and kept; None: the package's own.
 
     Raises:
         TablesError: a file is not there, or does not hold what it must.
