@@ -57,9 +57,7 @@ def test_an_office_of_ones_own_is_played_in(folder):
     (folder / RAW).write_text("ada@example.org\n")
     environment = WorkplaceAssistant({"tables": str(folder)})
     row = {"task": {"instruction": "Who is Ada?"}, "answer": {"ground_truth": []}}
-    played = play(
-        environment, row, [call("company_directory_find_email_address", name="ada"), "Done."]
-    )
+    played = play(environment, row, [call("company_directory_find_email_address", name="ada"), "Done."])
     assert played.observations == ['{"output":["ada@example.org"]}']
     assert played.reward.reward == 1.0
 
