@@ -18,8 +18,16 @@ from odradek_workplace_assistant.outcome import outcome
 from odradek_workplace_assistant.replies import Refused
 from odradek_workplace_assistant.toolkits.toolkit import Office
 
+WHEEL = os.environ.get("ODRADEK_NEMO_GYM_WHEEL")
+if not WHEEL:
+    pytest.skip("ODRADEK_NEMO_GYM_WHEEL does not name nemo-gym's wheel", allow_module_level=True)
+pandas = pytest.importorskip("pandas")
+
 SESSIONS = int(os.environ.get("ODRADEK_NEMO_GYM_SESSIONS", "200"))
 INSIDE = "resources_servers/workplace_assistant/"
+FAILS_OVER_EMPTY_CELLS = "Cannot mask with non-boolean array containing NA"
+"""What the server's searches say when a record that was added has nothing in the column."""
+
 KITS = ["email", "calendar", "analytics", "project_management", "customer_relationship_manager"]
 CHANGES = ("send", "delete", "forward", "reply", "create", "update", "add")
 DATES = ["2023-10-05", "2023-11-12", "2023-11-30", "2023-12-01", "2023-12-04"]
@@ -64,12 +72,8 @@ CHOICES = {
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """The server's `utils` module, unpacked from the wheel, reading each of its tables once."""
-    wheel = os.environ.get("ODRADEK_NEMO_GYM_WHEEL")
-    if not wheel:
-        pytest.skip("ODRADEK_NEMO_GYM_WHEEL does not name nemo-gym's wheel")
-    pandas = pytest.importorskip("pandas")
     folder = tmp_path_factory.mktemp("wheel")
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(WHEEL) as archive:
         archive.extractall(folder, [name for name in archive.namelist() if name.startswith(INSIDE)])
     read, known = pandas.read_csv, {}
 
@@ -86,7 +90,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def environment(server):
-    return WorkplaceAssistant({"tables": os.environ["ODRADEK_NEMO_GYM_WHEEL"]})
+    return WorkplaceAssistant({"tables": WHEEL})
 
 
 def some_id(environment, name, dice):
@@ -109,8 +113,11 @@ def value(environment, name, dice):
     return dice.choice(ADDRESSES if "email" in name or name == "recipient" else TEXTS)
 
 
-def action(environment, dice):
+def action(environment, kit, dice):
+    """A call, most likely of `kit` and one that changes something."""
     tools = [tool.function for tool in environment.tools()]
+    if dice.random() < 0.7:
+        tools = [tool for tool in tools if tool.name.startswith(kit)]
     writes = [tool for tool in tools if any(f"_{change}_" in tool.name for change in CHANGES)]
     tool = dice.choice(writes if dice.random() < 0.6 else tools)
     required = tool.parameters.get("required", [])
@@ -119,14 +126,14 @@ def action(environment, dice):
     return {"name": tool.name, "arguments": json.dumps(arguments)}
 
 
-def varied(actions, environment, dice):
+def varied(actions, environment, kit, dice):
     """The same session, or nearly."""
     other = [act for act in actions if any(f"_{change}_" in act["name"] for change in CHANGES)]
     match dice.randrange(5):
         case 0:
             dice.shuffle(other)
         case 1:
-            other.insert(dice.randint(0, len(other)), action(environment, dice))
+            other.insert(dice.randint(0, len(other)), action(environment, kit, dice))
         case 2 if other:
             other.pop(dice.randrange(len(other)))
         case 3:
@@ -167,11 +174,13 @@ def answers(environment, office, actions):
 @pytest.mark.parametrize("seed", range(SESSIONS))
 def test_a_session_goes_as_in_the_server(server, environment, seed):
     dice = random.Random(seed)
-    actions = [action(environment, dice) for _ in range(dice.randint(1, 8))]
-    others = varied(actions, environment, dice)
+    kit = dice.choice(KITS)
+    actions = [action(environment, kit, dice) for _ in range(dice.randint(1, 8))]
+    others = varied(actions, environment, kit, dice)
     office, other = Office(), Office()
-    ours, theirs = list(answers(environment, office, actions)), list(answers_of_server(server, actions))
-    assert ours == [their if "Cannot mask" not in str(their) else our for our, their in zip(ours, theirs)]
+    ours, theirs = answers(environment, office, actions), answers_of_server(server, actions)
+    for our, their in zip(ours, theirs, strict=True):
+        assert our == their or FAILS_OVER_EMPTY_CELLS in str(their)
     list(answers(environment, other, others))
     same = outcome(environment, office).prints == outcome(environment, other).prints
     assert same == server.is_correct(actions, others, None)

@@ -68,6 +68,27 @@ def test_what_is_done_too_much_counts():
     assert score(row()).reward == 1.0
 
 
+DELETE_MAIL = call("email_delete_email", email_id="00000057")
+DELETE_EVENT = call("calendar_delete_event", event_id="00000252")
+CREATE_EVENT = call(
+    "calendar_create_event",
+    event_name="Tea",
+    participant_email="a@b.c",
+    event_start="2023-12-08 15:00:00",
+    duration="30",
+)
+
+
+def test_a_gap_is_closed_by_what_is_added_later_but_in_the_calendar():
+    assert score(row(DELETE_MAIL, SEND), DELETE_MAIL, SEND).reward == 1.0
+    assert score(row(DELETE_MAIL, SEND), SEND, DELETE_MAIL).reward == 0.0
+    assert score(row(DELETE_EVENT, CREATE_EVENT), CREATE_EVENT, DELETE_EVENT).reward == 1.0
+
+
+def test_what_is_done_in_different_parts_may_be_done_in_any_order():
+    assert score(row(DELETE_EVENT, SEND, PLOT), PLOT, DELETE_EVENT, SEND).reward == 1.0
+
+
 def test_a_mistake_that_is_undone_is_none():
     update = "customer_relationship_manager_update_customer"
     wrong = call(update, customer_id="00000014", field="status", new_value="Lost")
