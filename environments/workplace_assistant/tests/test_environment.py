@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odradek.judging import Unscored
@@ -9,6 +9,7 @@ from odradek.rows import RowError
 from odradek.testing import call, play, play_async, raw_call
 from odradek_workplace_assistant import WorkplaceAssistant
 from odradek_workplace_assistant.environment import WorkplaceAnswer
+from odradek_workplace_assistant.tables import TablesError
 
 PARTS = {"email", "calendar", "analytics", "project_management", "customer_relationship_manager"}
 SEND = call("email_send_email", recipient="a@b.c", subject="Hi", body="Hello")
@@ -132,6 +133,12 @@ def test_the_verifier_needs_no_tables():
     assert elsewhere.verify(played.trajectory, answer) == played.reward
 
 
+def test_a_session_is_not_opened_without_its_tables():
+    elsewhere = WorkplaceAssistant({"tables": "/nowhere"})
+    with pytest.raises(TablesError, match="neither a folder nor a wheel"):
+        elsewhere.reset(elsewhere.Task(), seed=0)
+
+
 def test_a_session_with_other_tables_than_the_answer_s_is_not_scored():
     environment = WorkplaceAssistant()
     played = play(environment, row(SEND), [SEND, "Done."])
@@ -184,6 +191,7 @@ def test_a_session_s_record_holds_what_was_changed_and_no_table():
 ACTIONS = [action for row in rows() for action in true_calls(row)]
 
 
+@settings(max_examples=30)
 @given(st.lists(st.sampled_from(ACTIONS), max_size=6), st.lists(st.sampled_from(ACTIONS), max_size=6))
 async def test_sessions_come_to_what_their_calls_come_to_alone(true, done):
     """The state that went through the log, call by call, is the one of carrying the calls out at once."""

@@ -107,7 +107,7 @@ class WorkplaceAssistant(
         Raises:
             TablesError: there is no reading its tables.
         """
-        assert self.tables
+        load_tables(self.settings.tables)
         return Office()
 
     async def call(self, state: Office, name: str, arguments: str) -> ToolResult:
