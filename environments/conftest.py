@@ -22,3 +22,9 @@ def recordings() -> Callable[[str], list[oracle.Recording]]:
         return oracle.read(name)
 
     return read
+
+
+@pytest.fixture
+def gym_rows() -> Callable[[str, str], list[JsonObject]]:
+    """The rows of one of an environment's files, `example.jsonl` or `example_rollouts.jsonl`, as they are."""
+    return lambda name, file: _rows(_folder(name) / file)

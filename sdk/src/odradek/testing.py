@@ -63,7 +63,7 @@ class Played:
         return [message.text for message in played if message.role == "tool"]
 
 
-def call(name: str, **arguments: object) -> ToolCall:
+def call(name: str, /, **arguments: object) -> ToolCall:
     """A scripted call of the tool `name`."""
     return raw_call(name, json.dumps(arguments))
 
