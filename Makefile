@@ -35,6 +35,10 @@ test-harnesses: .venv/dev.done ## Install the agent programs (4 GB) and play eac
 test-vllm: .venv/dev.done ## Install vLLM for the CPU (5 GB, x86-64) and ask it through the gateway: tokens, logprobs, samples
 	@$(BIN)/python -m tests.vllm $(PYTEST)
 
+.PHONY: test-nemo-gym
+test-nemo-gym: .venv/dev.done ## Install NeMo Gym (1 GB, for a Python 3.13) and play its own servers through the bridge
+	@$(BIN)/python -m tests.nemo_gym $(PYTEST)
+
 .PHONY: check
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh
 	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .

@@ -13,11 +13,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ROOT / "locks"
 PYTHON = "3.11"
+NEMO_GYM_PYTHON = "3.13.14"
+"""What NeMo Gym asks for."""
 WRITTEN_BY = "# Written by `make lock`: do not edit.\n"
 
 
 def main() -> None:
-    """Locks the installer, the run time, the tools for development, the weights, and vLLM for its test."""
+    """Locks the installer, the run time, the tools for development, the weights, and what opt-in tests install."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -28,6 +30,7 @@ def main() -> None:
     write_lock("dev", read("dev.in"), [*more, "--constraints", str(LOCKS / "run.txt")])
     write_lock("weights", read("weights.in"), [*more, "--no-deps"])
     write_lock("vllm", read("vllm.in"), [*more, *changes("vllm")])
+    write_lock("nemo-gym", read("nemo-gym.in"), [*more, *changes("nemo-gym")], NEMO_GYM_PYTHON)
 
 
 def workspace_requirements() -> list[str]:
@@ -67,16 +70,16 @@ def read(name: str) -> list[str]:
 
 def changes(name: str) -> list[str]:
     """What `locks/` changes of the requirements that a lock's packages have themselves."""
-    overrides, excludes = LOCKS / f"{name}.overrides", LOCKS / f"{name}.excludes"
-    return ["--overrides", str(overrides), "--excludes", str(excludes)]
+    there = [kind for kind in ("overrides", "excludes") if (LOCKS / f"{name}.{kind}").exists()]
+    return [word for kind in there for word in (f"--{kind}", str(LOCKS / f"{name}.{kind}"))]
 
 
-def write_lock(name: str, lines: list[str], more: list[str]) -> None:
-    """Compiles requirement lines into `locks/NAME.txt`."""
+def write_lock(name: str, lines: list[str], more: list[str], python: str = PYTHON) -> None:
+    """Compiles requirement lines into `locks/NAME.txt`, for Pythons from `python` on."""
     output = LOCKS / f"{name}.txt"
     command = [
         *[str(Path(sys.executable).with_name("uv")), "pip", "compile", "-", "--quiet", "--no-config"],
-        *["--universal", "--python-version", PYTHON, "--generate-hashes"],
+        *["--universal", "--python-version", python, "--generate-hashes"],
         *["--no-header", "--no-annotate", "--output-file", str(output)],
     ]
     subprocess.run([*command, *more], input="\n".join(lines), text=True, check=True, cwd=ROOT)

@@ -27,7 +27,7 @@ RECORDED = frozenset(
 """What a recorded rollout has beside its task."""
 
 _NESTED = ("task_data", "verifier_metadata")
-_IDS = ("uuid", "id", "task_id", "_ng_task_index")
+_IDS = ("uuid", "id")
 
 
 def split(row: JsonObject, public: Iterable[str]) -> TaskRow:

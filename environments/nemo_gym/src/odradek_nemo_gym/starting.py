@@ -46,16 +46,22 @@ def main() -> None:
 
 def configuration(folder: Path) -> tuple[str, str, dict[str, Any]]:
     """The server of this folder as its own files configure it: its name, its implementation's, its settings."""
-    from omegaconf import OmegaConf  # only NeMo Gym's Python has it
-
-    for path in (folder / "configs" / f"{folder.name}.yaml", *sorted((folder / "configs").glob("*.yaml"))):
-        if not path.is_file():
-            continue
-        for name, entry in OmegaConf.load(path).items():
-            implementations = entry.get(KIND) if hasattr(entry, "get") else None
-            if implementations and folder.name in implementations:
-                return str(name), folder.name, OmegaConf.to_container(implementations[folder.name])
+    files = sorted(
+        (folder / "configs").glob("*.yaml"), key=lambda path: (path.stem != folder.name, path.name)
+    )
+    for path in files:
+        for name, entry in _yaml(path).items():
+            implementations = entry.get(KIND) if isinstance(entry, dict) else None
+            if isinstance(implementations, dict) and folder.name in implementations:
+                return str(name), folder.name, implementations[folder.name]
     return folder.name, folder.name, {"entrypoint": "app.py", "domain": "other"}
+
+
+def _yaml(path: Path) -> dict[Any, Any]:
+    from omegaconf import OmegaConf  # of NeMo Gym's Python
+
+    content = OmegaConf.to_container(OmegaConf.load(path))
+    return content if isinstance(content, dict) else {}
 
 
 def end_with(parent: int) -> None:
