@@ -1,5 +1,6 @@
 """A server of NeMo Gym's kind behind the real workers: its sessions outlive the env-worker."""
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -43,23 +44,36 @@ def trajectories(seen: Seen) -> list[Trajectory]:
 async def test_sessions_at_a_server_outlive_the_worker_that_began_them(
     stack: RunningStack, server: CounterServer, shared_data: Path
 ) -> None:
-    """Caught: a cookie that dies with the worker; a call that reaches the server twice; a secret in the log."""
+    """Caught: a cookie that dies with the worker; a call that reaches its session twice; a zero that is not the model's;
+    a secret in the log."""
     order = stack.faults / "env-worker.tool.done"
     order.write_text("kill 7")
+    killed = asyncio.create_task(_asked_until_gone(order, server))
     seen = await played(stack, server, shared_data / ROWS, samples=2)
-    assert not order.exists(), "the env-worker was killed behind a call that had reached the server"
+    before = await killed
 
     assert [reward.reward for reward in seen.rewards()] == [1.0] * 10
-    assert any(step.kind == "tool" and step.interrupted for t in trajectories(seen) for step in t.steps)
-    in_session = [asked for asked in server.asked if asked.path != "/seed_session"]
-    assert None not in {asked.session for asked in in_session}
-    for asked in in_session:
-        if asked.path == "/verify":
-            _each_call_came_once(server, asked.session, asked.body)
+    failures = [failure.kind for t in trajectories(seen) for failure in t.failed_attempts]
+    assert set(failures) == {FailureKind.TOOL_INTERRUPTED}
+    begun = {asked.session for asked in server.asked[:before]} - {None}
+    verified = {asked.session: asked.body for asked in server.asked[before:] if asked.path == "/verify"}
+    assert begun & verified.keys(), "a session that began before the kill was verified behind it"
+    assert None not in {asked.session for asked in server.asked if asked.path != "/seed_session"}
+    for session, row in verified.items():
+        _each_call_came_once(server, session, row)
     assert not server.counters, "every session was put away"
+
     states = [event.state for event in seen.events["sessions"] if isinstance(event, SessionStateChanged)]
     assert {tuple(state) for state in states} == {("sealed",)}
     assert all(t.evidence is None and t.sealed_evidence and not t.final_state for t in trajectories(seen))
+
+
+async def _asked_until_gone(order: Path, server: CounterServer) -> int:
+    """How many requests had come when the order was carried out."""
+    async with asyncio.timeout(60):
+        while await asyncio.to_thread(order.exists):  # noqa: ASYNC110 - a file of another process
+            await asyncio.sleep(0.01)
+    return len(server.asked)
 
 
 def _each_call_came_once(server: CounterServer, session: str | None, row: dict) -> None:

@@ -42,6 +42,9 @@ class Environment(ABC):
     """Whether `gather` is given what was said: it then travels to the env-worker when the session closes."""
     state_is_secret: ClassVar[bool] = False
     """Whether the state is sealed in the log: the env-worker then needs both keys."""
+    interrupted_fails: ClassVar[bool] = False
+    """Whether an interrupted call fails its attempt, and another begins; else the model is told of it. For worlds that grade
+    by themselves, and would blame the model."""
 
     libraries: ClassVar[tuple[str, ...]] = ()
     """Distributions whose code decides rewards: their installed versions are part of the verifier's version."""

@@ -204,6 +204,10 @@ class Sessions:
         environment = await self._environment(record.request)
         state = self._living(session, environment)
         if action.id in record.started:
+            if environment.interrupted_fails:
+                raise WorldFailed(
+                    FailureKind.TOOL_INTERRUPTED, "the call was interrupted, and it is not begun again"
+                )
             return _answered(
                 session, action, self._secrets.write(environment, state), replies.interrupted(action)
             )

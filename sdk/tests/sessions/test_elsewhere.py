@@ -16,6 +16,9 @@ from odradek_schemas.events import (
     SessionReady,
     SessionRequested,
     SessionStateChanged,
+    ToolCallCompleted,
+    ToolCallFailed,
+    ToolCallRequested,
 )
 from odradek_schemas.failures import FailureKind
 from odradek_schemas.rollouts import Limits
@@ -52,7 +55,9 @@ class Elsewhere(Environment):
             raise WorldFailed(FailureKind.UPSTREAM_UNAVAILABLE, "nobody is there")
         return self.State(key=answer.key)
 
-    @tool
+    interrupted_fails = True
+
+    @tool(outside=True)
     async def turn(self, state: State) -> str:
         """Turn the key."""
         state.turns += 1
@@ -181,3 +186,21 @@ async def test_evidence_whose_gathering_was_interrupted_is_not_gathered_again() 
     assert isinstance(outcome.reply, SessionFailed)
     assert outcome.reply.failure.kind is FailureKind.TOOL_INTERRUPTED
     assert environment.log == ["open", "gather"]
+
+
+async def test_a_call_that_was_interrupted_fails_its_attempt_where_the_world_grades_by_itself() -> None:
+    remembered: list[SessionStateChanged] = []
+
+    async def remember(record: SessionStateChanged) -> None:
+        remembered.append(record)
+
+    environment = Elsewhere()
+    first = Sessions(lambda *_: environment, open_answer=json.loads, seal=json.dumps, remember=remember)
+    await first.answer(opening())
+    turning = ToolCallRequested(id="t", turn=1, call=call("turn"), **IDS)
+    assert isinstance((await first.answer(turning)).reply, ToolCallCompleted)
+    second = sessions_of(environment)
+    second.restore(remembered[-1])
+    reply = (await second.answer(turning)).reply
+    assert isinstance(reply, ToolCallFailed)
+    assert reply.failure.kind is FailureKind.TOOL_INTERRUPTED

@@ -32,6 +32,7 @@ class NemoGym(Environment):
     evidence_needs_answer = True
     evidence_needs_transcript = True
     state_is_secret = True
+    interrupted_fails = True
     Settings = BridgeSettings
     settings: BridgeSettings
 
