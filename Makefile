@@ -39,6 +39,10 @@ test-vllm: .venv/dev.done ## Install vLLM for the CPU (5 GB, x86-64) and ask it 
 test-reasoning-gym: .venv/dev.done ## Install the reasoning-gym library (220 MB, needs a C compiler), and score with it
 	@$(BIN)/python -m tests.reasoning_gym $(PYTEST)
 
+.PHONY: test-nemo-gym
+test-nemo-gym: .venv/dev.done ## Install NeMo Gym (1 GB, for a Python 3.13) and play its own servers through the bridge
+	@$(BIN)/python -m tests.nemo_gym $(PYTEST)
+
 .PHONY: check
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh
 	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .

@@ -16,6 +16,8 @@ PYTHON = "3.11"
 APART = ("reasoning-gym",)
 """Extras that only an opt-in test installs (large, to be compiled): locked in a file of their own."""
 
+NEMO_GYM_PYTHON = "3.13.14"
+"""What NeMo Gym asks for."""
 WRITTEN_BY = "# Written by `make lock`: do not edit.\n"
 
 
@@ -33,6 +35,7 @@ def main() -> None:
     constraints = [word for name in ("run", "dev") for word in ("--constraints", str(LOCKS / f"{name}.txt"))]
     write_lock("reasoning_gym", read("reasoning_gym.in"), [*more, *constraints])
     write_lock("vllm", read("vllm.in"), [*more, *changes("vllm")])
+    write_lock("nemo-gym", read("nemo-gym.in"), [*more, *changes("nemo-gym")], NEMO_GYM_PYTHON)
 
 
 def workspace_requirements() -> list[str]:
@@ -72,16 +75,16 @@ def read(name: str) -> list[str]:
 
 def changes(name: str) -> list[str]:
     """What `locks/` changes of the requirements that a lock's packages have themselves."""
-    overrides, excludes = LOCKS / f"{name}.overrides", LOCKS / f"{name}.excludes"
-    return ["--overrides", str(overrides), "--excludes", str(excludes)]
+    there = [kind for kind in ("overrides", "excludes") if (LOCKS / f"{name}.{kind}").exists()]
+    return [word for kind in there for word in (f"--{kind}", str(LOCKS / f"{name}.{kind}"))]
 
 
-def write_lock(name: str, lines: list[str], more: list[str]) -> None:
-    """Compiles requirement lines into `locks/NAME.txt`."""
+def write_lock(name: str, lines: list[str], more: list[str], python: str = PYTHON) -> None:
+    """Compiles requirement lines into `locks/NAME.txt`, for Pythons from `python` on."""
     output = LOCKS / f"{name}.txt"
     command = [
         *[str(Path(sys.executable).with_name("uv")), "pip", "compile", "-", "--quiet", "--no-config"],
-        *["--universal", "--python-version", PYTHON, "--generate-hashes"],
+        *["--universal", "--python-version", python, "--generate-hashes"],
         *["--no-header", "--no-annotate", "--output-file", str(output)],
     ]
     subprocess.run([*command, *more], input="\n".join(lines), text=True, check=True, cwd=ROOT)

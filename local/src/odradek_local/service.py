@@ -37,7 +37,7 @@ class Needs:
 SERVICES = (
     Needs("task-producer", public_key=True),
     Needs("agent-worker"),
-    Needs("env-worker", private_key=True, access_secret=True, flights=True),
+    Needs("env-worker", public_key=True, private_key=True, access_secret=True, flights=True),
     Needs("verifier-worker", private_key=True),
     Needs("model-gateway", models=True, access_secret=True),
 )

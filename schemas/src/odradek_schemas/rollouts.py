@@ -151,6 +151,16 @@ class Trajectory(Model):
         return next(replies, None)
 
 
+class Transcript(Model):
+    """What an attempt's session is told of it at the end: the conversation behind the prompt, whose it is, why the last
+    reply ended (None: there was none), and the tokens of all replies."""
+
+    model: str
+    messages: list[Message]
+    finish_reason: str | None = None
+    usage: Usage = Field(default_factory=Usage)
+
+
 class Reward(Model):
     """What a verifier says of a trajectory: the reward, its named components, and details for a person."""
 

@@ -10,10 +10,11 @@ from pydantic import BaseModel
 
 from odradek import rows
 from odradek.judging import Verification
+from odradek.threads import in_thread
 from odradek.tools import InvalidArguments, Tool, ToolError, ToolResult, as_result, as_utf8, collect_tools
 from odradek_schemas.base import JsonObject
 from odradek_schemas.messages import Message, ToolSpec
-from odradek_schemas.rollouts import Reward, Trajectory
+from odradek_schemas.rollouts import Reward, Trajectory, Transcript
 
 
 class NoSettings(BaseModel):
@@ -36,7 +37,14 @@ class Environment(ABC):
     Settings: ClassVar[type[BaseModel]] = NoSettings
     harness: ClassVar[str] = "tool_calling"
     evidence_needs_answer: ClassVar[bool] = False
-    """Whether `evidence` is given the answer: the env-worker then needs the key that opens it."""
+    """Whether `open` and `gather` are given the answer: the env-worker then needs the key that opens it."""
+    evidence_needs_transcript: ClassVar[bool] = False
+    """Whether `gather` is given what was said: it then travels to the env-worker when the session closes."""
+    state_is_secret: ClassVar[bool] = False
+    """Whether the state is sealed in the log: the env-worker then needs both keys."""
+    interrupted_fails: ClassVar[bool] = False
+    """Whether an interrupted call fails its attempt, and another begins; else the model is told of it. For worlds that grade
+    by themselves, and would blame the model."""
 
     libraries: ClassVar[tuple[str, ...]] = ()
     """Distributions whose code decides rewards: their installed versions are part of the verifier's version."""
@@ -80,6 +88,17 @@ class Environment(ABC):
         if self.State is None:
             raise TypeError(f"environment {self.name!r} has no State, so it has no session to reset")
         return self.State()
+
+    async def open(self, task: Any, answer: Any, seed: int) -> Any:
+        """Open the world of a session and return its state; `reset`, in a thread, unless overridden.
+
+        For worlds that are elsewhere. It may run more than once for a session. `answer` is None unless
+        `evidence_needs_answer`.
+
+        Raises:
+            WorldFailed: the world can't be had.
+        """
+        return await in_thread(self.reset, task, seed)
 
     def observe(self, state: Any) -> list[Message]:
         """What the model is shown of a session that was just opened, after the prompt."""
@@ -132,6 +151,25 @@ class Environment(ABC):
         `answer` is None unless `evidence_needs_answer`.
         """
         return None
+
+    async def gather(
+        self, state: Any, task: Any, answer: Any, transcript: Transcript | None
+    ) -> JsonObject | None:
+        """The evidence, and the end of the session; `evidence`, in a thread, unless overridden.
+
+        For worlds that are elsewhere. `transcript` is None unless `evidence_needs_transcript`.
+
+        Raises:
+            WorldFailed: the world is lost, or does not say.
+        """
+        return await in_thread(self.evidence, state, task, answer)
+
+    def gathers_once(self, state: Any) -> bool:
+        """Whether `gather` must not be begun again after it was begun: an attempt that is interrupted there fails."""
+        return False
+
+    async def leave(self, state: Any) -> None:  # noqa: B027 - there may be nothing to put away
+        """The session ends and nobody asks for its evidence: put away what is elsewhere; nothing by default."""
 
     @abstractmethod
     def verify(self, trajectory: Trajectory, answer: Any) -> Reward | Verification:

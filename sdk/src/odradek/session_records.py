@@ -1,8 +1,7 @@
 """What is remembered of a session: its state, and the calls of its last turn. Calls of earlier turns are forgotten."""
 
-from pydantic import BaseModel
-
 from odradek.session_replies import names
+from odradek_schemas.base import JsonObject
 from odradek_schemas.events import (
     ProgramRequested,
     SessionRequested,
@@ -13,16 +12,16 @@ from odradek_schemas.events import (
 from odradek_schemas.events.base import now
 
 
-def opened(request: SessionRequested, state: BaseModel) -> SessionStateChanged:
+def opened(request: SessionRequested, state: JsonObject) -> SessionStateChanged:
     return _record(request, state, 0, {}, [])
 
 
-def launched(record: SessionStateChanged, action: ProgramRequested) -> SessionStateChanged:
-    """The session before the program, and that it was begun."""
-    return record.model_copy(update={"time": now(), "started": [*record.started, action.id]})
+def begun(record: SessionStateChanged, action_id: str) -> SessionStateChanged:
+    """The session before what must not be begun twice, and that it was begun: a program, or the gathering of evidence."""
+    return record.model_copy(update={"time": now(), "started": [*record.started, action_id]})
 
 
-def played(record: SessionStateChanged, action: ProgramRequested, state: BaseModel) -> SessionStateChanged:
+def played(record: SessionStateChanged, action: ProgramRequested, state: JsonObject) -> SessionStateChanged:
     """The session after the program."""
     begun = [call_id for call_id in record.started if call_id != action.id]
     return _record(record.request, state, record.turn, record.answered, begun)
@@ -42,7 +41,7 @@ def started(record: SessionStateChanged, action: ToolCallRequested) -> SessionSt
 
 
 def answered(
-    record: SessionStateChanged, action: ToolCallRequested, state: BaseModel, reply: ToolCallCompleted
+    record: SessionStateChanged, action: ToolCallRequested, state: JsonObject, reply: ToolCallCompleted
 ) -> SessionStateChanged:
     """The session after the call."""
     last_turn = action.turn == record.turn
@@ -53,7 +52,7 @@ def answered(
 
 def _record(
     request: SessionRequested,
-    state: BaseModel,
+    state: JsonObject,
     turn: int,
     answers: dict[str, ToolCallCompleted],
     begun: list[str],
@@ -61,7 +60,7 @@ def _record(
     return SessionStateChanged(
         **names(request, "state"),
         request=request,
-        state=state.model_dump(mode="json"),
+        state=state,
         turn=turn,
         answered=answers,
         started=begun,

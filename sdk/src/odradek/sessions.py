@@ -17,7 +17,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import BaseModel
 from pydantic_core import to_json
@@ -27,7 +26,9 @@ from odradek import session_replies as replies
 from odradek.environment import Environment
 from odradek.plugins import UnknownPlugin, load_environment
 from odradek.session_replies import SessionAction, SessionReply
+from odradek.session_secrets import Secrets, read
 from odradek.threads import in_thread
+from odradek.tools import WorldFailed
 from odradek_schemas.base import JsonObject
 from odradek_schemas.events import (
     ProgramFailed,
@@ -42,8 +43,6 @@ from odradek_schemas.events import (
     ToolCallRequested,
 )
 from odradek_schemas.failures import Failure, FailureKind
-
-_Model = TypeVar("_Model", bound=BaseModel)
 
 _MOST_ENVIRONMENTS = 64
 """Environments kept at hand, each with its settings."""
@@ -93,12 +92,6 @@ async def _remember_nothing(started: SessionStateChanged) -> None:
     """Where nothing outlives the process, nothing is to be remembered."""
 
 
-class _Refused(Exception):
-    def __init__(self, kind: FailureKind, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
 class Sessions:
     """The open sessions of one partition, or of one test.
 
@@ -116,8 +109,7 @@ class Sessions:
         play: Play = no_programs,
     ) -> None:
         self._load = load
-        self._open_answer = open_answer
-        self._seal = seal
+        self._secrets = Secrets(open_answer, seal)
         self._remember = remember
         self._play = play
         self._environments: dict[tuple[str, bytes], Environment] = {}
@@ -142,8 +134,8 @@ class Sessions:
         try:
             async with asyncio.timeout(action.timeout_seconds if seconds is None else seconds) as deadline:
                 return await self._apply(action)
-        except _Refused as refused:
-            failure = replies.fault(action, refused.kind, str(refused))
+        except WorldFailed as failed:
+            failure = replies.fault(action, failed.kind, str(failed))
         except (
             BaseException
         ) as error:  # user code may raise anything, SystemExit too: it becomes a typed failure
@@ -181,16 +173,17 @@ class Sessions:
         """A repeated request is answered as the first one was: a fresh world of the same task and seed looks the same."""
         environment = await self._environment(request)
         if environment.State is None:
-            raise _Refused(
+            raise WorldFailed(
                 FailureKind.ENVIRONMENT_ERROR, f"environment {environment.name!r} has no state, so no session"
             )
-        task = _read(environment.Task, request.task)
-        state = await in_thread(environment.reset, task, request.seed)
-        record = records.opened(request, state)
+        task = read(environment.Task, request.task)
+        state = await environment.open(task, self._secrets.answer(environment, request), request.seed)
+        record = records.opened(request, self._secrets.write(environment, state))
         ready = SessionReady(
             **replies.names(request, "ready"),
             tools=request.tools or environment.tools(),
             observation=await in_thread(environment.observe, state),
+            wants_transcript=environment.evidence_needs_transcript,
         )
         if request.session_id in self._open:
             return Outcome(ready)
@@ -203,7 +196,7 @@ class Sessions:
         if action.id in record.answered:
             return Outcome(record.answered[action.id])
         if action.turn < record.turn:
-            raise _Refused(
+            raise WorldFailed(
                 FailureKind.TOOL_INTERRUPTED,
                 f"call of turn {action.turn} in a session that is at turn {record.turn}: "
                 "its answer is not remembered, and it is not applied twice",
@@ -211,7 +204,13 @@ class Sessions:
         environment = await self._environment(record.request)
         state = self._living(session, environment)
         if action.id in record.started:
-            return _answered(session, action, state, replies.interrupted(action))
+            if environment.interrupted_fails:
+                raise WorldFailed(
+                    FailureKind.TOOL_INTERRUPTED, "the call was interrupted, and it is not begun again"
+                )
+            return _answered(
+                session, action, self._secrets.write(environment, state), replies.interrupted(action)
+            )
         function = action.call.function
         if environment.at_most_once(function.name):
             session.record = records.started(record, action)
@@ -219,14 +218,14 @@ class Sessions:
         began = time.perf_counter()
         result = await environment.call(state, function.name, function.arguments)
         if self._open.get(action.session_id) is not session:
-            raise _Refused(FailureKind.SESSION_LOST, "the session ended while the tool was at work")
+            raise WorldFailed(FailureKind.SESSION_LOST, "the session ended while the tool was at work")
         reply = replies.observation(action, result, (time.perf_counter() - began) * 1000)
-        return _answered(session, action, state, reply)
+        return _answered(session, action, self._secrets.write(environment, state), reply)
 
     async def _run(self, action: ProgramRequested) -> Outcome:
         session = self._session(action)
         if action.id in session.record.started:
-            raise _Refused(
+            raise WorldFailed(
                 FailureKind.TOOL_INTERRUPTED,
                 f"program {action.program!r} was interrupted, and it is not begun again: its calls are made",
             )
@@ -239,56 +238,58 @@ class Sessions:
         )
         reply = await self._play(action, desk)
         if self._open.get(action.session_id) is not session:
-            raise _Refused(FailureKind.SESSION_LOST, "the session ended while the program was at work")
-        session.record = records.played(session.record, action, state)
+            raise WorldFailed(FailureKind.SESSION_LOST, "the session ended while the program was at work")
+        session.record = records.played(session.record, action, self._secrets.write(environment, state))
         return Outcome(reply, session.record)
 
     async def _launch(self, session: _Session, action: ProgramRequested) -> None:
-        session.record = records.launched(session.record, action)
+        session.record = records.begun(session.record, action.id)
         await self._remember(session.record)
 
     async def _close(self, action: SessionCloseRequested) -> Outcome:
         if action.discard:
-            known = action.session_id in self._open
-            self.forget(action.session_id)
-            return Outcome(SessionClosed(**replies.names(action, "closed")), ended=known)
+            return await self._discard(action)
         session = self._session(action)
         environment = await self._environment(session.record.request)
-        evidence, sealed = await self._evidence(session, environment)
+        evidence, sealed = await self._evidence(session, environment, action)
         closed = SessionClosed(
             **replies.names(action, "closed"),
             evidence=evidence,
             sealed_evidence=sealed,
-            final_state=session.record.state,
+            final_state=None if environment.state_is_secret else session.record.state,
         )
         self.forget(action.session_id)
         return Outcome(closed, ended=True)
 
-    async def _evidence(
-        self, session: _Session, environment: Environment
-    ) -> tuple[JsonObject | None, str | None]:
-        """The evidence as (open, sealed): what was gathered with the answer at hand might give it away."""
-        request = session.record.request
-        task = _read(environment.Task, request.task)
-        state = self._living(session, environment)
-        if not environment.evidence_needs_answer:
-            return await in_thread(environment.evidence, state, task, None), None
-        if self._open_answer is None or self._seal is None:
-            raise _Refused(
-                FailureKind.ANSWER_UNREADABLE,
-                f"evidence of {environment.name!r} needs the answer, and there are no keys to open and seal it",
-            )
-        answer = self._read_answer(environment, request.sealed_answer)
-        evidence = await in_thread(environment.evidence, state, task, answer)
-        return None, None if evidence is None else self._seal(evidence)
+    async def _discard(self, action: SessionCloseRequested) -> Outcome:
+        session = self._open.get(action.session_id)
+        if session is not None:
+            environment = await self._environment(session.record.request)
+            await environment.leave(self._living(session, environment))
+            self.forget(action.session_id)
+        return Outcome(SessionClosed(**replies.names(action, "closed")), ended=session is not None)
 
-    def _read_answer(self, environment: Environment, sealed: str | None) -> BaseModel | None:
-        if sealed is None or environment.Answer is None or self._open_answer is None:
-            return None
-        try:
-            return _read(environment.Answer, self._open_answer(sealed))
-        except Exception as error:
-            raise _Refused(FailureKind.ANSWER_UNREADABLE, _describe(error)) from error
+    async def _evidence(
+        self, session: _Session, environment: Environment, action: SessionCloseRequested
+    ) -> tuple[JsonObject | None, str | None]:
+        """The evidence as (open, sealed)."""
+        request = session.record.request
+        task = read(environment.Task, request.task)
+        state = self._living(session, environment)
+        answer = self._secrets.answer(environment, request)
+        if environment.gathers_once(state):
+            await self._begin_once(session, action)
+        evidence = await environment.gather(state, task, answer, action.transcript)
+        return self._secrets.evidence(environment, evidence)
+
+    async def _begin_once(self, session: _Session, action: SessionCloseRequested) -> None:
+        if action.id in session.record.started:
+            raise WorldFailed(
+                FailureKind.TOOL_INTERRUPTED,
+                "gathering the evidence was interrupted, and it is not begun again",
+            )
+        session.record = records.begun(session.record, action.id)
+        await self._remember(session.record)
 
     async def _environment(self, request: SessionRequested) -> Environment:
         key = request.environment, to_json(request.settings)
@@ -297,7 +298,7 @@ class Sessions:
             try:
                 known = await in_thread(self._load, request.environment, request.settings)
             except UnknownPlugin as error:
-                raise _Refused(FailureKind.UNKNOWN_ENVIRONMENT, str(error)) from error
+                raise WorldFailed(FailureKind.UNKNOWN_ENVIRONMENT, str(error)) from error
             if len(self._environments) >= _MOST_ENVIRONMENTS:
                 self._environments.clear()
             self._environments[key] = known
@@ -306,13 +307,12 @@ class Sessions:
     def _session(self, action: ToolCallRequested | ProgramRequested | SessionCloseRequested) -> _Session:
         session = self._open.get(action.session_id)
         if session is None:
-            raise _Refused(FailureKind.SESSION_LOST, f"session {action.session_id} is not open here")
+            raise WorldFailed(FailureKind.SESSION_LOST, f"session {action.session_id} is not open here")
         return session
 
     def _living(self, session: _Session, environment: Environment) -> BaseModel:
         if session.state is None:
-            assert environment.State is not None, "sessions are opened for environments with a State only"
-            session.state = _read(environment.State, session.record.state)
+            session.state = self._secrets.read(environment, session.record.state)
         return session.state
 
     def _rewind(self, session_id: str) -> None:
@@ -322,15 +322,10 @@ class Sessions:
 
 
 def _answered(
-    session: _Session, action: ToolCallRequested, state: BaseModel, reply: ToolCallCompleted
+    session: _Session, action: ToolCallRequested, state: JsonObject, reply: ToolCallCompleted
 ) -> Outcome:
     session.record = records.answered(session.record, action, state, reply)
     return Outcome(reply, session.record)
-
-
-def _read(model: type[_Model], content: JsonObject) -> _Model:
-    """Read a user's model as from the log, so that strict models accept what JSON makes of their values."""
-    return model.model_validate_json(to_json(content))
 
 
 def _is_cancelled(error: BaseException) -> bool:

@@ -19,6 +19,7 @@ from pydantic_core import from_json, to_jsonable_python
 from odradek.threads import in_thread
 from odradek_schemas.base import JsonObject
 from odradek_schemas.codec import explain
+from odradek_schemas.failures import FailureKind
 from odradek_schemas.messages import FunctionSpec, ToolSpec
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -35,6 +36,17 @@ _STATE_PARAMETERS = 2
 
 class ToolError(Exception):
     """Raised by a tool to tell the model what went wrong. The rollout goes on."""
+
+
+class WorldFailed(Exception):
+    """Raised by an environment whose world failed it, through no fault of the model: a server that is down, say.
+
+    The attempt fails with this kind, where any other exception is an `environment_error`.
+    """
+
+    def __init__(self, kind: FailureKind, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class ToolDefinitionError(TypeError):

@@ -371,15 +371,16 @@ async def test_evidence_that_needs_the_answer_is_gathered_with_it_and_sealed() -
     assert json.loads(closed.sealed_evidence) == {"value": 6, "right": True}
 
 
-async def test_evidence_that_needs_an_answer_which_can_t_be_opened_fails(sessions: Sessions) -> None:
+async def test_a_session_whose_evidence_needs_an_answer_that_can_t_be_opened_is_not_begun(
+    sessions: Sessions,
+) -> None:
     def refuse(sealed: str) -> JsonObject:
         raise ValueError("another key")
 
     for keyless in (sessions, Sessions(_load, open_answer=refuse, seal=json.dumps)):
-        await keyless.answer(_opening("examined"))
-        outcome = await keyless.answer(_closing())
+        outcome = await keyless.answer(_opening("examined"))
         assert _failure(outcome).kind is FailureKind.ANSWER_UNREADABLE
-        assert outcome.ended
+        assert len(keyless) == 0
 
 
 async def test_a_discarded_session_ends_without_evidence(sessions: Sessions) -> None:

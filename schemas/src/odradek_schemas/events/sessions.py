@@ -8,6 +8,7 @@ from odradek_schemas.base import JsonObject
 from odradek_schemas.events.base import RolloutEvent
 from odradek_schemas.failures import Failure
 from odradek_schemas.messages import Message, Sampling, ToolCall, ToolSpec
+from odradek_schemas.rollouts import Transcript
 
 
 class SessionEvent(RolloutEvent):
@@ -54,17 +55,24 @@ class ProgramRequested(SessionEvent):
 
 
 class SessionCloseRequested(SessionEvent):
-    """Close the session and gather its evidence; `discard`: nobody will ask for the evidence."""
+    """Close the session and gather its evidence; `discard`: nobody will ask for the evidence.
+
+    `transcript` is there where the session wanted it.
+    """
 
     type: Literal["SessionCloseRequested"] = "SessionCloseRequested"
     discard: bool = False
+    transcript: Transcript | None = None
     timeout_seconds: float
 
 
 class SessionReady(SessionEvent):
+    """The world is there. `wants_transcript`: its evidence is made of what was said, too."""
+
     type: Literal["SessionReady"] = "SessionReady"
     tools: list[ToolSpec]
     observation: list[Message] = Field(default_factory=list)
+    wants_transcript: bool = False
 
 
 class ToolCallCompleted(SessionEvent):

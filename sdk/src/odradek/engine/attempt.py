@@ -24,7 +24,8 @@ class Attempt:
     """The state of one attempt.
 
     `session_open`: there may be a world that nobody asked to close; `asked_with`: the sampling of the call under way,
-    where it is not the rollout's own; `running`: the program that plays.
+    where it is not the rollout's own; `running`: the program that plays; `wants_transcript`: its world asked to be told
+    what was said.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class Attempt:
         "steps",
         "tokens",
         "tools",
+        "wants_transcript",
     )
 
     def __init__(self, request: RolloutRequested, number: int, now: datetime) -> None:
@@ -52,6 +54,7 @@ class Attempt:
         self.number = number
         self.session_id = ids.session_id(request.rollout_id, number)
         self.session_open = False
+        self.wants_transcript = False
         self.messages: list[Message] = list(request.messages)
         self.prompt_messages = len(self.messages)
         self.tools: list[ToolSpec] = request.tools
@@ -69,6 +72,7 @@ class Attempt:
     def opened(self, ready: SessionReady) -> None:
         """The world is there: what it shows at first belongs to the prompt."""
         self.tools = self.request.tools or ready.tools
+        self.wants_transcript = ready.wants_transcript
         self.messages.extend(ready.observation)
         self.prompt_messages = len(self.messages)
 

@@ -13,7 +13,8 @@ from odradek_schemas.events import (
     SessionRequested,
     ToolCallRequested,
 )
-from odradek_schemas.messages import Sampling, ToolCall
+from odradek_schemas.messages import Sampling, ToolCall, Usage
+from odradek_schemas.rollouts import ModelStep, Transcript
 
 
 def model_call(
@@ -108,5 +109,16 @@ def close_session(attempt: Attempt, now: datetime, *, discard: bool) -> SessionC
         time=now,
         session_id=attempt.session_id,
         discard=discard,
+        transcript=_transcript(attempt) if attempt.wants_transcript and not discard else None,
         timeout_seconds=request.limits.session_seconds,
+    )
+
+
+def _transcript(attempt: Attempt) -> Transcript:
+    steps = [step for step in attempt.steps if isinstance(step, ModelStep)]
+    return Transcript(
+        model=attempt.request.model,
+        messages=attempt.messages[attempt.prompt_messages :],
+        finish_reason=steps[-1].finish_reason if steps else None,
+        usage=sum((step.usage for step in steps), Usage()),
     )
