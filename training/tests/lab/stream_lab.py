@@ -1,18 +1,14 @@
 """What the tests of streams stand on: events as the services would write them, and a deployment on the real broker."""
 
-import asyncio
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 from aiokafka import AIOKafkaProducer
 
 from odradek_runtime.blobs import FileBlobStore
 from odradek_runtime.partitioning import partition_of
-from odradek_runtime.topics import apply_topics
 from odradek_schemas.codec import encode, with_reference
 from odradek_schemas.events import (
     Dataset,
@@ -99,11 +95,6 @@ class Makes:
         )
 
 
-@pytest.fixture
-def makes() -> Makes:
-    return Makes()
-
-
 @dataclass
 class World:
     """A deployment of its own on the real broker."""
@@ -133,14 +124,5 @@ class World:
                     headers=list(record.headers),
                 )
 
-    async def write_all(self, events: Iterable[Event]) -> None:
-        await self.write(*events)
-
     def _producer(self) -> AIOKafkaProducer:
         return AIOKafkaProducer(bootstrap_servers=self.bootstrap, transactional_id=f"{self.prefix}test")
-
-
-@pytest.fixture
-def world(kafka: str, prefix: str, tmp_path: Path) -> World:
-    asyncio.run(apply_topics(kafka, prefix, PARTITIONS))
-    return World(kafka, prefix, tmp_path / "blobs")
