@@ -157,13 +157,14 @@ class Trainer:
 
 
 ACTIONS: dict[str, Callable[[Trainer], object]] = {
-    "read 0": lambda trainer: trainer.read(0),
-    "read 1": lambda trainer: trainer.read(1),
-    "read 2": lambda trainer: trainer.read(2),
+    "read on": lambda trainer: None,
     "train": Trainer.train,
+    "train and save": lambda trainer: trainer.train() and trainer.save(),
     "save": Trainer.save,
     "die": Trainer.die,
 }
+STEPS = st.tuples(st.integers(0, PARTITIONS - 1), st.sampled_from(sorted(ACTIONS)))
+"""Which partition is read, and what happens then."""
 RULES = [
     Rules(),
     Rules(incomplete="wait"),
@@ -175,10 +176,11 @@ RULES = [
 
 
 @settings(max_examples=250, deadline=None)
-@given(logs(), st.sampled_from(RULES), st.lists(st.sampled_from(sorted(ACTIONS)), max_size=60))
-def test_no_group_is_repeated_and_none_missed(log: Log, rules: Rules, actions: list[str]) -> None:
+@given(logs(), st.sampled_from(RULES), st.lists(STEPS, min_size=8, max_size=40))
+def test_no_group_is_repeated_and_none_missed(log: Log, rules: Rules, steps: list[tuple[int, str]]) -> None:
     trainer = Trainer(placed(log), rules)
-    for action in actions:
+    for partition, action in steps:
+        trainer.read(partition)
         ACTIONS[action](trainer)
     trainer.die()
     trainer.finish()
