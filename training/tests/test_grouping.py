@@ -186,14 +186,11 @@ def test_no_group_is_repeated_and_none_missed(log: Log, rules: Rules, steps: lis
     trainer.finish()
     trained = [(task, samples) for task, samples in json.loads(trainer.checkpoint)[1]]
     assert sorted(trained) == sorted(expected(trainer.log, rules).items())
+    assert_nothing_is_left(trainer)
 
 
-@settings(max_examples=100, deadline=None)
-@given(logs(), st.sampled_from(RULES))
-def test_a_position_holds_nothing_of_what_is_over(log: Log, rules: Rules) -> None:
-    """Only groups whose last rollouts never came are remembered, however long the stream runs."""
-    trainer = Trainer(placed(log), rules)
-    trainer.finish()
+def assert_nothing_is_left(trainer: Trainer) -> None:
+    """Of what is over a position remembers only the groups whose last rollouts never came."""
     position = trainer.grouping.position()
     seen = [each.task_id for arrivals in trainer.log for each in arrivals]
     assert position.done == {task: SIZE - seen.count(task) for task in seen if seen.count(task) < SIZE}

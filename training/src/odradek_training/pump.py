@@ -62,7 +62,6 @@ class Pump:
         starts = await self._resumed(start) if start else await self._first()
         self._grouping = Grouping(self._settings.rules, self._policies, position, starts)
         await self._feed.follow(starts)
-        await self._asking.start(len(self._feed.partitions))
 
     async def close(self) -> None:
         await self._asking.stop()
@@ -83,7 +82,7 @@ class Pump:
             await self._step()
 
     async def want(self, groups: int) -> None:
-        await self._asking.ask(self._grouping.decided, groups)
+        await self._asking.ask(self._grouping.decided, groups, len(self._feed.partitions))
 
     def position(self) -> Position:
         return self._grouping.position()
@@ -112,7 +111,7 @@ class Pump:
 
     async def _ask_ahead(self) -> None:
         if self._settings.ahead is not None:
-            await self._asking.ask(self._grouping.decided, self._settings.ahead)
+            await self.want(self._settings.ahead)
 
     async def _listen(self) -> None:
         """Before a group is decided: hear of newer policies."""

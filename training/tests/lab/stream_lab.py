@@ -1,13 +1,16 @@
 """What the tests of streams stand on: events as the services would write them, and a deployment on the real broker."""
 
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.structs import TopicPartition
 
 from odradek_runtime.blobs import FileBlobStore
+from odradek_runtime.log_reader import log_bounds, read_log
 from odradek_runtime.partitioning import partition_of
 from odradek_schemas.codec import encode, with_reference
 from odradek_schemas.events import (
@@ -123,6 +126,16 @@ class World:
                     timestamp_ms=int((START.timestamp() + seconds) * 1000),
                     headers=list(record.headers),
                 )
+
+    async def demands(self) -> list[int]:
+        """What was demanded of runs, in the order in which it was written."""
+        found: list[int] = []
+        places = [TopicPartition(f"{self.prefix}runs", number) for number in range(PARTITIONS)]
+        for place, (start, end) in (await log_bounds(self.bootstrap, places)).items():
+            async for records in read_log(self.bootstrap, place, start, end):
+                events = [json.loads(record.value or b"") for record in records]
+                found += [event["demand"] for event in events if event["type"] == "RunDemandRaised"]
+        return found
 
     def _producer(self) -> AIOKafkaProducer:
         return AIOKafkaProducer(bootstrap_servers=self.bootstrap, transactional_id=f"{self.prefix}test")
