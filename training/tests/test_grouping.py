@@ -175,7 +175,7 @@ RULES = [
 ]
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(logs(), st.sampled_from(RULES), st.lists(STEPS, min_size=8, max_size=40))
 def test_no_group_is_repeated_and_none_missed(log: Log, rules: Rules, steps: list[tuple[int, str]]) -> None:
     trainer = Trainer(placed(log), rules)
@@ -250,6 +250,16 @@ def test_a_group_closes_when_its_deadline_has_passed_on_every_partition() -> Non
     made.advance(1, 9, time=15.1)
     made.expire()
     assert made.take() is not None
+
+
+def test_a_rollout_that_comes_after_its_group_was_given_out_is_let_go_of() -> None:
+    made = grouping(*a_group(1.0, 0.0, 1.0)[:2], incomplete="partial")
+    made.end_run("r")
+    assert made.take() is not None
+    assert made.position().done == {"r/0": 1}
+    made.add(a_group(1.0, 0.0, 1.0)[2])
+    assert made.take() is None
+    assert (made.position().done, made.position().offsets) == ({}, {0: 3})
 
 
 def test_the_tally_says_why_rollouts_were_left_out() -> None:

@@ -10,12 +10,14 @@ from odradek_cli.commands import (
     audit,
     catalog,
     doctor,
+    env,
     export,
     import_,
     rescore,
     results,
     run,
     runs,
+    serve,
     stack,
     status,
     token,
@@ -73,5 +75,7 @@ export.register(app)
 import_.register(app)
 catalog.register(app)
 token.register(app)
+serve.register(app)
+env.register(app)
 topics.register(app)
 doctor.register(app)

@@ -53,6 +53,8 @@ class Pump:
         self._over: set[str] = set()
         self._strangers: set[str | None] = set()
         self._news = 0.0
+        self._waiting = False
+        self._stepping: asyncio.Task[None] | None = None
 
     async def open(self, start: Position | None) -> None:
         await self._feed.open()
@@ -64,22 +66,30 @@ class Pump:
         await self._feed.follow(starts)
 
     async def close(self) -> None:
+        if self._stepping is not None:
+            self._stepping.cancel()
+            await asyncio.wait({self._stepping})
         await self._asking.stop()
         await self._feed.close()
 
     async def next_group(self) -> Group | None:
         """The next group; None: there will be none."""
-        self._news = time.monotonic()
+        if (
+            not self._waiting
+        ):  # a wait that was cancelled goes on: what the trainer does between does not count
+            self._waiting, self._news = True, time.monotonic()
         while True:
+            await self._finish_step()
             await self._ask_ahead()
             await self._listen()
             group = self._grouping.take()
             if group is not None:
+                self._waiting = False
                 return group
             if self._finished:
                 self._runs.check_ends()
                 return None
-            await self._step()
+            self._stepping = asyncio.create_task(self._step())
 
     async def want(self, groups: int) -> None:
         await self._asking.ask(self._grouping.decided, groups, len(self._feed.partitions))
@@ -113,6 +123,15 @@ class Pump:
         if self._settings.ahead is not None:
             await self.want(self._settings.ahead)
 
+    async def _finish_step(self) -> None:
+        """A step is finished even if its caller is cancelled: else who waits briefly, again and again, gets nowhere."""
+        if self._stepping is not None:
+            try:
+                await asyncio.shield(self._stepping)
+            finally:
+                if self._stepping.done():
+                    self._stepping = None
+
     async def _listen(self) -> None:
         """Before a group is decided: hear of newer policies."""
         if self._grouping.ready:
@@ -135,6 +154,7 @@ class Pump:
         except KafkaError as error:
             raise StreamUnreachable(f"Kafka can't be read: {error!r}") from error
         if time.monotonic() - self._news > self._settings.idle_timeout:
+            self._waiting = False
             raise StreamIdle(self._waits_for())
 
     async def _look(self) -> None:
