@@ -110,6 +110,15 @@ class World:
     def deployment(self) -> Deployment:
         return Deployment(self.bootstrap, self.prefix, self.blobs.as_uri())
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """As the environment has it."""
+        return {
+            "ODRADEK_BOOTSTRAP_SERVERS": self.bootstrap,
+            "ODRADEK_TOPIC_PREFIX": self.prefix,
+            "ODRADEK_BLOB_STORE": self.blobs.as_uri(),
+        }
+
     async def write(self, *events: Event, seconds: float = 0.0, in_blobs: bool = False) -> None:
         """Write events where they belong, in one transaction, as of `seconds` after the start."""
         async with self._producer() as producer, producer.transaction():
