@@ -8,6 +8,7 @@ import pytest
 
 from odradek_schemas.events import RunStatus
 from odradek_schemas.failures import Failure, FailureKind, Stage
+from odradek_schemas.rollouts import Group as GroupOf
 from odradek_training import (
     Deployment,
     Group,
@@ -134,6 +135,13 @@ async def test_all_runs_of_an_environment_are_read_as_they_come(world: Any, make
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(anext(stream), 0.5)
     assert {group.run_id for group in found} == {"a", "c"}
+
+
+async def test_an_imported_run_is_what_is_there(world: Any, makes: Any) -> None:
+    """Nobody says that it has ended, and its tasks may have been played differently often."""
+    alone = makes.reward(1, 0, group=GroupOf(task_id="r/1", size=1))
+    await world.write(makes.imported(samples=2), makes.reward(0, 0), makes.reward(0, 1), alone)
+    assert [len(group.rewards) for group in sorted(await read(world), key=lambda g: g.task_id)] == [2, 1]
 
 
 async def test_a_wait_that_is_cancelled_loses_nothing(world: Any, makes: Any) -> None:

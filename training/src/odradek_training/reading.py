@@ -5,11 +5,11 @@ from odradek_runtime.intake import Intake
 from odradek_runtime.logs import get_logger
 from odradek_runtime.records import RawRecord, Record
 from odradek_schemas.codec import RecordError
-from odradek_schemas.events import Event, RewardAssigned
+from odradek_schemas.events import Event, RewardAssigned, RunImported
 from odradek_schemas.topics import CONTROL, REWARDS
 from odradek_training.arrival import Arrival
 from odradek_training.errors import StreamUnreachable
-from odradek_training.runs import Runs
+from odradek_training.runs import Run, Runs
 from odradek_training.selection import Selection, task_of
 
 log = get_logger(__name__)
@@ -48,16 +48,17 @@ class Reading:
         run, rollout_id = self._runs.find(record.envelope.run_id), record.envelope.rollout_id
         if run is None or rollout_id is None:
             return None
-        reward = await self._event(record)
+        event = await self._event(record)
+        reward = event if isinstance(event, RewardAssigned) else None
         return Arrival(
             run_id=run.run_id,
             task_id=task_of(rollout_id),
             rollout_id=rollout_id,
-            size=run.samples,
+            size=_size(run, reward),
             partition=record.partition,
             offset=record.offset,
             time=time,
-            reward=reward if isinstance(reward, RewardAssigned) else None,
+            reward=reward,
         )
 
     async def _event(self, record: Record) -> Event | None:
@@ -68,3 +69,9 @@ class Reading:
             return None
         except CommitFailedError as error:
             raise StreamUnreachable(str(error)) from error
+
+
+def _size(run: Run, reward: RewardAssigned | None) -> int:
+    """The rollouts planned for a task. Only imported tasks may differ in it; else the run's word is better than that
+    of a reward whose trajectory could not be read."""
+    return reward.group.size if isinstance(run, RunImported) and reward is not None else run.samples

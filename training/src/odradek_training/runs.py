@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 
 from odradek_schemas.codec import Envelope
-from odradek_schemas.events import Event, RunDemandRaised, RunFinished, RunRequested, RunStatus
+from odradek_schemas.events import Event, RunDemandRaised, RunFinished, RunImported, RunRequested, RunStatus
 from odradek_training.errors import RunDiffers, RunFailed, RunNotFound
 from odradek_training.selection import Selection
 
-_TOLD = frozenset({"RunRequested", "RunDemandRaised", "RunFinished"})
+Run = RunRequested | RunImported
+
+_TOLD = frozenset({"RunRequested", "RunImported", "RunDemandRaised", "RunFinished"})
 
 
 class Runs:
@@ -17,7 +19,7 @@ class Runs:
         self._selection = selection
         self._group_size = group_size
         self._by_demand = by_demand
-        self._wanted: dict[str, RunRequested] = {}
+        self._wanted: dict[str, Run] = {}
         self._demand: dict[str, int] = {}
         self._finished: dict[str, RunFinished] = {}
 
@@ -33,14 +35,14 @@ class Runs:
             RunDiffers: the run's groups have another size, or it is not played by demand.
         """
         match event:
-            case RunRequested() if event.run_id not in self._wanted:
+            case RunRequested() | RunImported() if event.run_id not in self._wanted:
                 self._ask(event)
             case RunDemandRaised() if event.run_id in self._wanted:
                 self.raised(event.run_id, event.demand)
             case RunFinished() if event.run_id in self._wanted:
                 self._finished.setdefault(event.run_id, event)
 
-    def find(self, run_id: str | None) -> RunRequested | None:
+    def find(self, run_id: str | None) -> Run | None:
         """The request of a run that the stream reads; None: it is not one of them, or not known yet."""
         return self._wanted.get(run_id or "")
 
@@ -58,24 +60,25 @@ class Runs:
         return [
             run
             for run_id, run in self._wanted.items()
-            if run.demand is not None and run_id not in self._finished
+            if isinstance(run, RunRequested) and run.demand is not None and run_id not in self._finished
         ]
 
     @property
-    def wanted(self) -> Iterable[RunRequested]:
+    def wanted(self) -> Iterable[Run]:
         """The runs that are known."""
         return self._wanted.values()
 
     @property
-    def finished(self) -> Iterable[str]:
-        """The runs that have ended."""
-        return self._finished.keys()
+    def finished(self) -> set[str]:
+        """The runs that have ended. An imported one is over as soon as it is known: nothing is played."""
+        imported = {run_id for run_id, run in self._wanted.items() if isinstance(run, RunImported)}
+        return self._finished.keys() | imported
 
     @property
     def all_finished(self) -> bool:
         """Whether the stream reads certain runs, and all have ended."""
         named = self._selection.runs
-        return bool(named) and all(run_id in self._finished for run_id in named)
+        return bool(named) and self.finished.issuperset(named)
 
     def check(self) -> None:
         """Be sure that every named run is there.
@@ -102,7 +105,7 @@ class Runs:
                 why = f"{end.failure.kind}: {end.failure.message}" if end.failure else "no reason was given"
                 raise RunFailed(f"run {run_id} failed: {why}")
 
-    def _ask(self, run: RunRequested) -> None:
+    def _ask(self, run: Run) -> None:
         named = run.run_id in self._selection.runs
         if not self._selection.wants_run(run):
             if named:
@@ -116,10 +119,11 @@ class Runs:
                 f"run {run.run_id} plays {run.samples} rollouts of each task, the stream wants groups of "
                 f"{self._group_size}: `odradek run --samples {self._group_size}`, or leave group_size out"
             )
-        if named and self._by_demand and run.demand is None:
+        demand = run.demand if isinstance(run, RunRequested) else None
+        if named and self._by_demand and demand is None:
             raise RunDiffers(
                 f"run {run.run_id} admits its rollouts without demand, so `ahead` has no effect: "
                 "`odradek run --demand 0`, or leave ahead out"
             )
         self._wanted[run.run_id] = run
-        self._demand.setdefault(run.run_id, run.demand or 0)
+        self._demand.setdefault(run.run_id, demand or 0)

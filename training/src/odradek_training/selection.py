@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from odradek_runtime.partitioning import partition_of
 from odradek_schemas.base import Model
 from odradek_schemas.codec import Envelope
-from odradek_schemas.events import RewardAssigned, RunRequested
+from odradek_schemas.events import RewardAssigned, RunImported, RunRequested
 from odradek_schemas.events.results import PRIMARY_SCORING
 
 
@@ -47,7 +47,7 @@ class Selection(Model):
             and self.owns(task_of(envelope.rollout_id))
         )
 
-    def wants_run(self, run: RunRequested) -> bool:
+    def wants_run(self, run: RunRequested | RunImported) -> bool:
         """Whether a run is one of those that the stream reads."""
         return (
             (not self.runs or run.run_id in self.runs)

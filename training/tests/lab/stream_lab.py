@@ -20,6 +20,7 @@ from odradek_schemas.events import (
     RecordCoordinates,
     RewardAssigned,
     RunFinished,
+    RunImported,
     RunRequested,
     RunStatus,
 )
@@ -46,6 +47,20 @@ class Makes:
             "dataset": Dataset(uri="file:///t.jsonl", name="t"),
         } | more
         return RunRequested(id=run_id, run_id=run_id, time=START, samples=samples, **given)
+
+    def imported(self, run_id: str = "r", samples: int = 2) -> RunImported:
+        return RunImported(
+            id=run_id,
+            run_id=run_id,
+            time=START,
+            environment="mcqa",
+            dataset=Dataset(uri="file:///t.jsonl", name="t"),
+            format="nemo-gym",
+            digest="d",
+            model="m",
+            samples=samples,
+            rollouts=4,
+        )
 
     def finish(self, planned: int = 8, run_id: str = "r", **more: Any) -> RunFinished:
         given: dict[str, Any] = {"status": RunStatus.FINISHED, "admitted": planned} | more
