@@ -67,6 +67,7 @@ PACES = {
     "odradek_scoring.child._REPORT_SECONDS",
     "odradek_scoring.pool._BATCH_SECONDS",
     "odradek_scoring.pool._SLOW_SECONDS",
+    "odradek_training.server.HEARTBEAT_SECONDS",
     "ODRADEK_PROGRESS_SECONDS",
     "ODRADEK_PURGE_INTERVAL_SECONDS",
 }

@@ -32,6 +32,8 @@ COMMANDS = [
     ["validate"],
     ["doctor"],
     ["token"],
+    ["serve"],
+    ["env"],
     ["topics", "apply"],
     ["topics", "diff"],
 ]

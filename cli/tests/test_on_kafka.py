@@ -227,6 +227,12 @@ def test_detached_runs_are_asked_for_and_left_alone(world: Any, odradek: Any) ->
     assert json.loads(odradek("run", "mcqa", "--model", "m", "--detach", "--json").stdout)["run_id"]
 
 
+def test_programs_of_ones_own_are_told_where_the_deployment_is(world: Any, odradek: Any) -> None:
+    told = odradek("env").stdout.splitlines()
+    assert f"export ODRADEK_BOOTSTRAP_SERVERS={world.bootstrap}" in told
+    assert f"export ODRADEK_TOPIC_PREFIX={world.prefix}" in told
+
+
 def interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first watch is interrupted, as by Ctrl-C; later ones go on."""
     real = watch_command._watch

@@ -11,12 +11,14 @@ from odradek_cli.commands import (
     catalog,
     compare,
     doctor,
+    env,
     export,
     import_,
     rescore,
     results,
     run,
     runs,
+    serve,
     stack,
     status,
     token,
@@ -75,5 +77,7 @@ export.register(app)
 import_.register(app)
 catalog.register(app)
 token.register(app)
+serve.register(app)
+env.register(app)
 topics.register(app)
 doctor.register(app)

@@ -75,7 +75,7 @@ RUNS = Topic(
     "run id",
     Kept.LONG,
     ("cli", "trainers", PRODUCER),
-    (PRODUCER, "cli"),
+    (PRODUCER, "trainers", "cli"),
     "What is asked of runs, and how they ended.",
 )
 RUN_PROGRESS = Topic(
@@ -102,7 +102,7 @@ CONTROL = Topic(
     "run id, or the model's name",
     Kept.COMPACTED,
     (PRODUCER, "trainers"),
-    WORKERS,
+    (*WORKERS, "trainers"),
     "What every worker must know, read from the start.",
     single=True,
 )

@@ -1,0 +1,168 @@
+"""Reading a deployment's `rewards`, `runs` and `control` as a stream does: committed records only, in no group."""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.errors import KafkaError
+from aiokafka.structs import TopicPartition
+
+from odradek_runtime.leaving import stopped
+from odradek_runtime.partitioning import partition_of
+from odradek_runtime.records import RawRecord
+from odradek_schemas.topics import CONTROL, REWARDS, RUNS
+from odradek_training.deployment import Deployment
+from odradek_training.errors import StreamUnreachable
+from odradek_training.selection import Selection
+
+CONNECT_SECONDS = 30.0
+_POLL_MS = 200
+_FETCH_WAIT_MS = 50
+"""How long a fetch may wait at the end of a partition. A fetch holds up all others of the same broker."""
+
+
+class Feed:
+    """What was read and not taken yet is in `inbox`, with the topic's logical name, so that a caller who is cancelled
+    loses nothing."""
+
+    def __init__(self, deployment: Deployment, selection: Selection) -> None:
+        self.inbox: deque[tuple[str, RawRecord]] = deque()
+        self._deployment = deployment
+        self._selection = selection
+        self._rewards: dict[int, TopicPartition] = {}
+        self._told: list[TopicPartition] = []
+        self._connected: AIOKafkaConsumer | None = None
+
+    @property
+    def partitions(self) -> range:
+        """Those of `rewards`, which are those of each topic."""
+        return range(len(self._rewards))
+
+    async def open(self) -> None:
+        """Connect, and read what `runs` and `control` hold now into the inbox.
+
+        Raises:
+            StreamUnreachable: Kafka does not answer in time, or has no such topics.
+        """
+        self._connected = AIOKafkaConsumer(
+            bootstrap_servers=self._deployment.bootstrap,
+            group_id=None,
+            isolation_level="read_committed",
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            max_partition_fetch_bytes=4_000_000,
+            fetch_max_wait_ms=_FETCH_WAIT_MS,
+        )
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await self._consumer.start()
+                await self._find_partitions()
+                self._consumer.assign(self._told)
+                await self._consumer.seek_to_beginning(*self._told)
+                await self.catch_up()
+        except TimeoutError as error:
+            raise self._unreachable(f"did not answer within {CONNECT_SECONDS:g} s") from error
+        except KafkaError as error:
+            raise self._unreachable(f"does not answer ({error!r})") from error
+
+    async def close(self) -> None:
+        if self._connected is not None:
+            await stopped(self._connected)
+
+    async def bounds(self) -> dict[int, tuple[int, int]]:
+        """The first offset of each partition of `rewards`, and the end of what is committed."""
+        starts = await self._consumer.beginning_offsets(list(self._rewards.values()))
+        ends = await self._consumer.end_offsets(list(self._rewards.values()))
+        return {p: (starts[place], ends[place]) for p, place in self._rewards.items()}
+
+    async def ends(self) -> dict[int, int]:
+        """The end of what is committed of each partition of `rewards`."""
+        return {partition: end for partition, (_start, end) in (await self.bounds()).items()}
+
+    async def since(self, time: datetime) -> dict[int, int]:
+        """The first offset of each partition of `rewards` that is as young as `time`."""
+        wanted = dict.fromkeys(self._rewards.values(), int(time.timestamp() * 1000))
+        found, ends = await self._consumer.offsets_for_times(wanted), await self.ends()
+        return {
+            p: ends[p] if (at := found.get(place)) is None else at.offset
+            for p, place in self._rewards.items()
+        }
+
+    async def follow(self, starts: Mapping[int, int]) -> None:
+        """Read `rewards` from some offsets on, beside the others."""
+        seen = {place: await self._consumer.position(place) for place in self._told}
+        seen |= {self._rewards[partition]: start for partition, start in starts.items()}
+        self._consumer.assign(list(seen))
+        for place, offset in seen.items():
+            self._consumer.seek(place, offset)
+
+    async def poll(self) -> None:
+        """Read what has come into the inbox; wait a moment when there is nothing."""
+        self.inbox.extend(self._named(await self._consumer.getmany(timeout_ms=_POLL_MS)))
+
+    async def listen(self) -> None:
+        """Read what has come of `runs` and `control` alone, without waiting."""
+        self.inbox.extend(self._named(await self._consumer.getmany(*self._told, timeout_ms=0)))
+
+    async def catch_up(self) -> None:
+        """Read all that `runs` and `control` hold at this moment; it comes before the rest of the inbox.
+
+        Raises:
+            StreamUnreachable: Kafka does not answer in time.
+        """
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                ends = await self._consumer.end_offsets(self._told)
+                while [p for p in self._told if await self._consumer.position(p) < ends[p]]:
+                    fetched = await self._consumer.getmany(*self._told, timeout_ms=_POLL_MS)
+                    self.inbox.extendleft(reversed(list(self._named(fetched))))
+        except TimeoutError as error:
+            raise self._unreachable(f"did not give topic runs within {CONNECT_SECONDS:g} s") from error
+
+    async def positions(self) -> dict[int, int]:
+        """The next offset of each partition of `rewards`, behind markers, too."""
+        return {p: await self._consumer.position(place) for p, place in self._rewards.items()}
+
+    def at_end(self, partition: int, position: int) -> bool:
+        """Whether the last fetch found nothing behind `position`."""
+        end = self._consumer.last_stable_offset(self._rewards[partition])
+        return end is not None and 0 <= end <= position
+
+    def lag(self, positions: Mapping[int, int]) -> int:
+        """Records behind some positions, as far as the last fetches told."""
+        ends = {p: self._consumer.highwater(place) for p, place in self._rewards.items()}
+        return sum(max(0, (ends[p] or 0) - position) for p, position in positions.items())
+
+    @property
+    def _consumer(self) -> AIOKafkaConsumer:
+        assert self._connected is not None, "open() comes first"
+        return self._connected
+
+    def _named(
+        self, fetched: Mapping[TopicPartition, Iterable[RawRecord]]
+    ) -> Iterable[tuple[str, RawRecord]]:
+        names = self._deployment.names
+        return ((names.logical(place.topic), raw) for place, records in fetched.items() for raw in records)
+
+    async def _find_partitions(self) -> None:
+        names, known = self._deployment.names, await self._consumer.topics()
+        for topic in (REWARDS, RUNS, CONTROL):
+            if names.topic(topic.name) not in known:
+                raise self._unreachable(
+                    f"has no topic {names.topic(topic.name)!r}: `odradek topics apply` creates the topics, "
+                    "ODRADEK_TOPIC_PREFIX names another deployment"
+                )
+        name = names.topic(REWARDS.name)
+        first = TopicPartition(name, 0)
+        self._consumer.assign([first])
+        await self._consumer.beginning_offsets([first])  # returns once the topic's own metadata are there
+        count = len(self._consumer.partitions_for_topic(name) or ())
+        self._rewards = {p: TopicPartition(name, p) for p in range(count)}
+        chosen = {partition_of(run_id, count) for run_id in self._selection.runs} or set(range(count))
+        self._told = [TopicPartition(names.topic(RUNS.name), p) for p in sorted(chosen)]
+        self._told.append(TopicPartition(names.topic(CONTROL.name), 0))
+
+    def _unreachable(self, what: str) -> StreamUnreachable:
+        return StreamUnreachable(f"Kafka at {self._deployment.bootstrap} {what}")
