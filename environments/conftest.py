@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from odradek import JsonObject
 from tests.oracle import recordings as oracle
 
 
@@ -13,12 +15,7 @@ def recordings() -> Callable[[str], list[oracle.Recording]]:
     """The recordings of an environment, in the order of the file."""
 
     def read(name: str) -> list[oracle.Recording]:
-        folder = oracle.folder(name)
-        if not folder.is_dir():
-            message = f"no recorded rollouts in {folder}; ODRADEK_SHARED says where they are"
-            if os.environ.get("CI"):
-                pytest.fail(message)
-            pytest.skip(message)
+        _folder(name)
         return oracle.read(name)
 
     return read
@@ -27,4 +24,14 @@ def recordings() -> Callable[[str], list[oracle.Recording]]:
 @pytest.fixture
 def gym_rows() -> Callable[[str, str], list[JsonObject]]:
     """The rows of one of an environment's files, `example.jsonl` or `example_rollouts.jsonl`, as they are."""
-    return lambda name, file: _rows(_folder(name) / file)
+    return lambda name, file: oracle.rows(_folder(name) / file)
+
+
+def _folder(name: str) -> Path:
+    folder = oracle.folder(name)
+    if not folder.is_dir():
+        message = f"no recorded rollouts in {folder}; ODRADEK_SHARED says where they are"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return folder

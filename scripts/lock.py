@@ -42,7 +42,9 @@ def workspace_requirements() -> list[str]:
     """The third-party requirements, extras included, of all packages of the workspace."""
     projects = [tomllib.loads(path.read_text())["project"] for path in package_files()]
     lines = {line for project in projects for line in requirements(project)}
-    return sorted(line for line in lines if not is_own(distribution(line)) and distribution(line) not in APART)
+    return sorted(
+        line for line in lines if not is_own(distribution(line)) and distribution(line) not in APART
+    )
 
 
 def is_own(name: str) -> bool:

@@ -40,14 +40,14 @@ def names() -> list[str]:
 
 def read(name: str) -> list[Recording]:
     """The recordings of an environment, in the order of the file; joined to their tasks by the user's text."""
-    tasks = {_asked(read_parameters(row).messages): row for row in _rows(folder(name) / "example.jsonl")}
-    found = [(read_rollout(row), row) for row in _rows(folder(name) / "example_rollouts.jsonl")]
+    tasks = {_asked(read_parameters(row).messages): row for row in rows(folder(name) / "example.jsonl")}
+    found = [(read_rollout(row), row) for row in rows(folder(name) / "example_rollouts.jsonl")]
     return [
         Recording(tasks.get(_asked(rollout.request.messages), row), rollout, row) for rollout, row in found
     ]
 
 
-def _rows(path: Path) -> list[JsonObject]:
+def rows(path: Path) -> list[JsonObject]:
     return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
 
 

@@ -50,7 +50,14 @@ def _request(trajectory: Trajectory) -> tuple[list[JsonObject], JsonObject]:
     parameters["input"] = [*items]
     for name in ("store", "include"):
         parameters.pop(name, None)
+    if trajectory.tools:
+        parameters["tools"] = [*_tools(trajectory)]
     return items, parameters
+
+
+def _tools(trajectory: Trajectory) -> list[JsonObject]:
+    """The tools; `strict` must be there, though it may be null."""
+    return [{"strict": None, **write_tool(tool)} for tool in trajectory.tools]
 
 
 def _output(trajectory: Trajectory) -> list[JsonObject]:
@@ -86,7 +93,7 @@ def _response(trajectory: Trajectory, output: list[JsonObject]) -> JsonObject:
         models[-1].finish_reason if models else "stop",
         trajectory.usage,
     )
-    tools: list[Any] = [write_tool(tool) for tool in trajectory.tools]
+    tools: list[Any] = _tools(trajectory)
     return response | {"usage": usage_as(trajectory.usage, *USAGE), "tools": tools}
 
 
