@@ -15,7 +15,8 @@ from odradek_cli.likeness import first_difference
 from odradek_cli.pages import comparison_page, results_page
 from odradek_cli.runs import Run
 from odradek_cli.summary import Ways, summarize_run
-from odradek_schemas.events import Dataset, RunRequested, TrajectoryFinished
+from odradek_schemas.events import Dataset, RunImported, RunRequested, TrajectoryFinished
+from odradek_schemas.rollouts import Group
 
 NASTY = "<script>alert('&')</script>\x00"
 
@@ -131,6 +132,68 @@ def test_results_are_grouped_by_a_field_of_the_tasks(
     assert "mean reward by meta.level" in page.read_text()
     done = odradek("results", "r", "--by", "nope")
     assert (done.exit_code, "they have: meta" in done.stderr) == (Exit.INVALID_INPUT, True)
+
+
+def imported(makes: Any, **more: Any) -> RunImported:
+    """Three rollouts of task 0, one of task 4, two of a task that is not scored yet."""
+    given: dict[str, Any] = {"samples": 3, "rollouts": 6, "model": "other", **more}
+    return RunImported(
+        id="i",
+        run_id="i",
+        time=makes.start,
+        environment="mcqa",
+        dataset=Dataset(uri="file:///rollouts.jsonl", name="rollouts.jsonl"),
+        format="nemo-gym",
+        digest="d",
+        **given,
+    )
+
+
+def test_imported_rollouts_are_over_what_was_recorded_with_gaps_in_their_numbers(makes: Any) -> None:
+    rewards = [
+        makes.reward(4, 7, 0.0, run_id="i").model_copy(update={"group": Group(task_id="i/4", size=1)}),
+        *(
+            makes.reward(0, sample, reward, run_id="i").model_copy(
+                update={"group": Group(task_id="i/0", size=3)}
+            )
+            for sample, reward in ((9, 1.0), (2, 0.0))
+        ),
+    ]
+    summary = summarize_run(Run(imported(makes)), rewards, Ways(by="kind"), {"i/0": {"kind": 1}})
+    assert summary.placed.scores == {"i/0": [0.0, 1.0, None], "i/4": [0.0], "i/1": [None, None]}
+    assert (summary.planned_known, summary.metrics.planned) == (True, 6)
+    assert list(summary.groups["1"].pass_at) == list(summary.groups[None].pass_at) == [1, 2, 3]
+    assert "<h1>" in results_page(summary)
+
+
+@pytest.mark.kafka
+def test_an_imported_run_is_of_the_same_tasks_by_what_its_trajectories_say(
+    world: Any, makes: Any, odradek: Any
+) -> None:
+    played_here = [trajectory(makes, task, {"q": task}) for task in (0, 1)]
+    elsewhere = [
+        event.model_copy(
+            update={
+                "run_id": "i",
+                "rollout_id": event.rollout_id.replace("r/", "i/"),
+                "trajectory": event.trajectory.model_copy(
+                    update={
+                        "run_id": "i",
+                        "group": Group(task_id=event.trajectory.group.task_id.replace("r/", "i/"), size=1),
+                        "task": {"q": 7 * number},
+                    }
+                ),
+            }
+        )
+        for number, event in enumerate(played_here)
+    ]
+    rewards = [makes.reward(0, 0, 0.0, run_id="i"), makes.reward(1, 0, 0.0, run_id="i")]
+    world.write(*played(makes, "r", [1.0, 1.0]), *played_here)
+    world.write(imported(makes, samples=1, rollouts=2), *elsewhere, *rewards)
+    done = odradek("compare", "r", "i")
+    assert (done.exit_code, "task 1 of r (tasks.jsonl) is another one in i" in done.stderr) == (4, True)
+    done = odradek("compare", "r", "i", "--different-tasks", "--json")
+    assert json.loads(done.stdout)["difference"]["value"] == -1.0
 
 
 def test_a_comparison_without_a_common_task_is_refused(makes: Any) -> None:

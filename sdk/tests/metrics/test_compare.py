@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from score_tables import BITS, UNIT, patient, tables
 from statsmodels.stats.contingency_tables import mcnemar as reference
+from statsmodels.stats.proportion import proportion_confint
 
 from odradek.metrics import Missing, Test, bootstrap, compare, mcnemar, newcombe
 
@@ -41,6 +42,26 @@ def test_newcombes_interval_turns_with_the_sides(both, gained, lost, neither):
     turned = newcombe(both, lost, gained, neither)
     assert turned == (pytest.approx(-high), pytest.approx(-low))
     assert -1 <= low <= (gained - lost) / (both + gained + lost + neither) <= high <= 1
+
+
+@patient
+@given(*[st.integers(0, 30)] * 3, st.integers(1, 30))
+def test_newcombes_interval_is_that_of_the_paper_with_statsmodels_wilson(both, gained, lost, neither):
+    n = both + gained + lost + neither
+    p, q = (both + gained) / n, (both + lost) / n
+    (p_low, p_high), (q_low, q_high) = (
+        proportion_confint(count, n, method="wilson") for count in (both + gained, both + lost)
+    )
+    product = both * neither - gained * lost
+    corrected = product if product < 0 else 0 if product <= n / 2 else product - n / 2
+    margins = (both + gained) * (lost + neither) * (both + lost) * (gained + neither)
+    phi = corrected / margins**0.5 if margins else 0.0
+
+    def half(one, other):
+        return max(0.0, one**2 - 2 * phi * one * other + other**2) ** 0.5
+
+    expected = p - q - half(p - p_low, q_high - q), p - q + half(q - q_low, p_high - p)
+    assert newcombe(both, gained, lost, neither) == pytest.approx(expected, abs=1e-7)
 
 
 def test_newcombes_interval_holds_the_difference_as_often_as_it_says():
@@ -123,7 +144,7 @@ def test_a_comparison_is_the_difference_of_task_means_and_turns_with_its_sides(c
     if expected:
         assert found.difference == pytest.approx(found.b.value - found.a.value)
         assert turned.difference == pytest.approx(-found.difference)
-    assert [pair.task for pair in found.gained] == [pair.task for pair in turned.lost]
+    assert {pair.task for pair in found.gained} == {pair.task for pair in turned.lost}
     if found.test is Test.MCNEMAR:
         assert (turned.low, turned.high) == (pytest.approx(-found.high), pytest.approx(-found.low))
         assert turned.p_value == found.p_value
