@@ -3,8 +3,8 @@ import json
 import pytest
 
 from odradek.testing import play
+from odradek.verifiers.choices import GradingMode
 from odradek_mcqa import Mcqa
-from odradek_mcqa.grading import GradingMode
 
 TASK = {
     "question": "Which has no corners?",

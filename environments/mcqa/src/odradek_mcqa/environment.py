@@ -4,8 +4,8 @@ from pydantic import BaseModel, Field, JsonValue, field_validator, model_validat
 
 from odradek import Environment, JsonObject, Message, Reward, Trajectory
 from odradek.transcript import output_text
-from odradek_mcqa.grading import GradingMode, choice, letter_by_patterns
-from odradek_mcqa.options import Options
+from odradek.verifiers.choices import GradingMode, extract
+from odradek.verifiers.options import Options
 
 _BOXED = ("End with the letter of the right option in \\boxed{}.", "\\boxed{C}")
 _COLON = ('Reply with "Answer: " and the letter of the right option.', "Answer: C")
@@ -94,7 +94,9 @@ class Mcqa(Environment):
         ]
 
     def verify(self, trajectory: Trajectory, answer: McqaAnswer) -> Reward:
-        extracted = extract(output_text(trajectory).strip(), McqaTask.model_validate(trajectory.task))
+        task = McqaTask.model_validate(trajectory.task)
+        text = output_text(trajectory)
+        extracted = extract(text, task.grading_mode, task.choices, task.patterns, task.answer_prefix)
         accuracy = float(extracted == answer.expected_answer.strip().upper())
         return Reward(
             reward=accuracy,
@@ -106,12 +108,3 @@ class Mcqa(Environment):
 def _question(question: str, options: Options, form: str) -> str:
     lines = [f"{letter}: {text}" for letter, text in options.entries]
     return "\n".join([question, *lines, form])
-
-
-def extract(text: str, task: McqaTask) -> str | None:
-    """The letter that `text` chooses, None where none can be read."""
-    if not text:
-        return None
-    options = task.choices
-    by_pattern = letter_by_patterns(text, task.patterns, options)
-    return by_pattern or choice(text, task.grading_mode, options, task.answer_prefix)

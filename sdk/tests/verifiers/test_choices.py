@@ -3,19 +3,18 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
-from odradek_mcqa.environment import McqaTask, extract
-from odradek_mcqa.grading import GradingMode, last_box
-from odradek_mcqa.options import Options
+from odradek.verifiers.boxes import last_box, without_text_command
+from odradek.verifiers.choices import GradingMode, extract
+from odradek.verifiers.options import Options
 
 STRICT, BOXED, COLON, MARKDOWN = GradingMode
 SHAPES = [{"A": "Circle"}, {"B": "Square"}, {"C": "Red square"}, {"D": "Blue  Triangle"}]
 
 
-def read(mode, text, options=SHAPES, **template):
-    task = McqaTask(options=options, grading_mode=mode, template_metadata=template or None)
-    return extract(text, task)
+def read(mode, text, options=SHAPES, output_regex=(), answer_prefix=None):
+    patterns = [output_regex] if isinstance(output_regex, str) else output_regex
+    return extract(text, mode, Options.read(options), patterns, answer_prefix)
 
 
 @pytest.mark.parametrize(
@@ -164,23 +163,6 @@ def test_output_regex_does_without_options():
     assert read(STRICT, "pick A", options=[], output_regex="pick (.)") == "A"
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        {},
-        {"options": []},
-        {"options": [{"A": None}, {"first": "Circle"}]},
-        {"options": SHAPES, "template_metadata": {"output_regex": 1}},
-        {"options": SHAPES, "template_metadata": {"output_regex": ["a", 1]}},
-        {"options": SHAPES, "template_metadata": {"answer_prefix": ["a"]}},
-        {"options": SHAPES, "grading_mode": "by_feeling"},
-    ],
-)
-def test_tasks_that_can_not_be_graded_are_refused(task):
-    with pytest.raises(ValidationError):
-        McqaTask.model_validate(task)
-
-
 def test_options_without_a_text_can_not_be_chosen():
     options = [{"A": "Circle"}, {"B": None}]
     assert read(STRICT, r"\boxed{B}", options) is None
@@ -197,6 +179,12 @@ def test_the_last_box_is_balanced_text_of_the_input(text):
     if box is not None:
         assert "\\boxed{" + box + "}" in text
         assert box.count("{") == box.count("}")
+
+
+@given(st.text(alphabet=r"\text{} AB", max_size=40))
+def test_a_text_command_is_taken_off_as_a_whole(text):
+    wrapped = "\\text{" + text.strip() + "}"
+    assert without_text_command(wrapped) == without_text_command(text.strip())
 
 
 FRAGMENTS = st.sampled_from(

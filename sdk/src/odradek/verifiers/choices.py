@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from itertools import pairwise
 
-from odradek_mcqa.options import Options
+from odradek.verifiers.boxes import last_box, without_text_command
+from odradek.verifiers.options import Options
 
 
 class GradingMode(StrEnum):
@@ -22,8 +23,6 @@ class GradingMode(StrEnum):
     LENIENT_ANSWER_COLON_MD = "lenient_answer_colon_md"
 
 
-_BOX = "\\boxed{"
-_TEXT = "\\text{"
 _ASCII_LETTER = re.compile(r"[A-Za-z]")
 _LABEL = re.compile(r"\s*([A-Z])\s*[:).\-]")
 _ANSWER = re.compile(r"answer\s*:\s*(.+)", re.IGNORECASE)
@@ -35,6 +34,21 @@ _SEPARATOR = re.compile(r"\s*[/|&,;]\s*|\s+(?:(?:or|and)\s+)?", re.IGNORECASE)
 _DECORATION = "*_` \t\n\r.,;:"
 _LETTERS_ELSEWHERE = str.maketrans(dict(zip("أبجدঅবডঢ", (" A", " B", " C", " D") * 2, strict=True)))
 """Arabic and Bengali option letters."""
+
+
+def extract(
+    text: str,
+    mode: GradingMode,
+    options: Options,
+    patterns: Sequence[str] = (),
+    answer_prefix: str | None = None,
+) -> str | None:
+    """The letter that `text` chooses: by the first of the row's own patterns that yields one, else by the mode."""
+    text = text.strip()
+    if not text:
+        return None
+    by_pattern = letter_by_patterns(text, patterns, options)
+    return by_pattern or choice(text, mode, options, answer_prefix)
 
 
 def choice(text: str, mode: GradingMode, options: Options, answer_prefix: str | None = None) -> str | None:
@@ -55,7 +69,7 @@ def boxed_letter(text: str, options: Options) -> str | None:
     box = last_box(text)
     if box is None:
         return None
-    inner = _unwrapped(box.strip())
+    inner = without_text_command(box.strip())
     letters = _ASCII_LETTER.findall(inner)
     if len(letters) == 1 and letters[0].isupper():
         return letters[0] if letters[0] in options else None
@@ -74,7 +88,7 @@ def letter_after_colon(text: str, options: Options) -> str | None:
     found = _ANSWER.search(text)
     if found is None:
         return None
-    payload = _unwrapped(found[1]).strip()
+    payload = without_text_command(found[1]).strip()
     letter = options.allowed(payload) if len(payload) == 1 else None
     return letter or options.equal_to(payload)
 
@@ -95,26 +109,6 @@ def letter_by_patterns(text: str, patterns: Sequence[str], options: Options) -> 
     """The first letter that one of a row's own patterns yields; patterns that don't compile yield none."""
     found = (_letter_by_pattern(text, pattern, options) for pattern in patterns)
     return next((letter for letter in found if letter is not None), None)
-
-
-def last_box(text: str) -> str | None:
-    r"""What is inside the last `\boxed{...}`, braces balanced; None where there is none, or it does not close."""
-    start = text.rfind(_BOX)
-    if start < 0:
-        return None
-    start += len(_BOX)
-    depth = 1
-    for end in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[end], 0)
-        if depth == 0:
-            return text[start:end]
-    return None
-
-
-def _unwrapped(text: str) -> str:
-    while text.startswith(_TEXT) and text.endswith("}"):
-        text = text[len(_TEXT) : -1].strip()
-    return text
 
 
 def _payloads(text: str, answer_prefix: str | None) -> list[str]:
