@@ -60,6 +60,7 @@ class Bench:
         known = self._known.get(key)
         if known is None:
             environment = self._load(name, settings)
+            environment.warm_up()
             known = self._known[key] = (environment, verifier_identity(environment))
         return known
 
@@ -69,6 +70,8 @@ class Bench:
             environment, identity = self.prepare(job.environment, job.settings)
         except PluginError as error:
             return _failed(FailureKind.UNKNOWN_ENVIRONMENT, str(error))
+        except ImportError as error:
+            return _failed(FailureKind.VERIFIER_ERROR, f"{job.environment}: {error}")
         ready()
         try:
             answer = _answer(environment, job)
@@ -175,7 +178,7 @@ def main() -> None:
 def _prepare(bench: Bench, name: str) -> None:
     try:
         bench.prepare(name, {})
-    except PluginError as error:
+    except (PluginError, ImportError) as error:
         sys.stderr.write(f"verifier process: {error}\n")
 
 

@@ -144,6 +144,9 @@ class Environment(ABC):
             Unscored: there is no telling what the trajectory is worth; its reward is masked.
         """
 
+    def warm_up(self) -> None:  # noqa: B027 - most have nothing to load
+        """Load what `verify` needs and is slow to load; called before a process verifies, outside its deadline."""
+
     def examples(self) -> Path:
         """The environment's own example tasks, as JSONL: `examples.jsonl` beside its module."""
         return Path(inspect.getfile(type(self))).with_name("examples.jsonl")

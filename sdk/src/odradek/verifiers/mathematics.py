@@ -81,6 +81,15 @@ def compare(text: str, expected: str, seconds: float = _SECONDS) -> Symbolic:
         return Symbolic(equal=False, timed_out=True)
 
 
+def load() -> None:
+    """Import the library, which takes seconds: for `Environment.warm_up`.
+
+    Raises:
+        MissingLibrary: math-verify is not installed.
+    """
+    _library()
+
+
 def without_delimiters(text: str) -> str:
     r"""`text` without the `\(...\)`, `\[...\]` or `$...$` around all of it."""
     text = text.strip()

@@ -55,6 +55,15 @@ def detect(text: str) -> str:
     return str(_identifier().classify(text)[0])
 
 
+def load() -> None:
+    """Load the model, which takes a second: for `Environment.warm_up`.
+
+    Raises:
+        MissingLibrary: py3langid is not installed.
+    """
+    _identifier()
+
+
 def is_english(text: str) -> bool:
     """Whether a text is in English; its case does not matter."""
     return detect(text.lower()) == "en"
