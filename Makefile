@@ -68,6 +68,10 @@ chaos-soak: .venv/dev.done ## Strike at random during continuous runs (SECONDS=n
 reliability: .venv/dev.done ## Write the table of docs/reliability.md anew from the results of `make chaos`
 	@$(BIN)/python -m tests.chaos.matrix
 
+.PHONY: oracle
+oracle: .venv/dev.done ## Replay NeMo Gym's recorded rollouts and write the table of docs/environments.md anew (ODRADEK_SHARED=folder)
+	@$(BIN)/python -m tests.oracle
+
 .PHONY: format
 format: .venv/dev.done ## Format the code and mend what ruff can mend
 	@$(BIN)/ruff check --quiet --fix . || true

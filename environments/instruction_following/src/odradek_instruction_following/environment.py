@@ -62,5 +62,5 @@ class InstructionFollowing(Environment):
         return Reward(
             reward=everything if task.grading_mode is GradingMode.BINARY else share,
             components={"all_followed": everything, "share_followed": share},
-            details={"followed": followed},
+            details={"followed": [*followed]},
         )

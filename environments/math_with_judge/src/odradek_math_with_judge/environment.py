@@ -1,14 +1,12 @@
 """Maths problems in one turn: symbolic comparison first, a judge where it finds no equality."""
 
-from collections.abc import Generator
-
 from pydantic import BaseModel, Field
 
-from odradek import Environment, Message, Question, Reply, Reward, Trajectory, Unscored, Verification
+from odradek import Environment, Message, Reward, Trajectory, Unscored, Verification
 from odradek.transcript import output_text
 from odradek.verifiers import mathematics
 from odradek.verifiers.boxes import last_box
-from odradek.verifiers.judges import Judge
+from odradek.verifiers.judges import Asking, Judge
 from odradek.verifiers.mathematics import Symbolic, UnreadableAnswer
 from odradek_schemas.failures import FailureKind
 
@@ -73,9 +71,7 @@ class MathWithJudge(Environment):
                 ) from error
             return Symbolic(equal=False)
 
-    def _judged(
-        self, question: str, expected: str, given: str
-    ) -> Generator[list[Question], list[Reply], bool]:
+    def _judged(self, question: str, expected: str, given: str) -> Asking[bool]:
         judge = Judge(model=self.settings.judge_model, votes=self.settings.judge_votes)
         return (yield from judge.same("equal", question, expected, given, tie=False))
 
