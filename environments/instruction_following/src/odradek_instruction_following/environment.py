@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, JsonValue, model_validator
 
 from odradek import Environment, JsonObject, Message, Reward, Trajectory
 from odradek.verifiers import instructions
@@ -62,5 +62,5 @@ class InstructionFollowing(Environment):
         return Reward(
             reward=everything if task.grading_mode is GradingMode.BINARY else share,
             components={"all_followed": everything, "share_followed": share},
-            details={"followed": [*followed]},
+            details={"followed": list[JsonValue](followed)},
         )
