@@ -35,11 +35,14 @@ POWERS = (
         ("no idea", "3", False),
         ("", "3", False),
         (*POWERS, True),
-        (POWERS[0].replace("4033", "4035"), POWERS[1], False),
     ],
 )
 def test_compare(text, expected, equal):
     assert compare(text, expected).equal is equal
+
+
+def test_great_powers_that_are_not_equal():
+    assert not compare(POWERS[0].replace("4033", "4035"), POWERS[1], seconds=0.3).equal
 
 
 def test_what_was_read_is_told():

@@ -20,8 +20,9 @@ from pydantic import JsonValue
 from odradek.verifiers.libraries import needed
 from odradek_schemas.base import JsonObject
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)\n?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`]*$")
 _MOST_PROBLEMS = 20
+_DEEPEST = 64
 
 
 class Format(StrEnum):
@@ -78,9 +79,21 @@ def read(text: str, form: Format) -> JsonValue:
 
 
 def fenced(text: str) -> str:
-    """What is inside the last fenced code block of a Markdown text; the whole text where there is none."""
-    blocks = _FENCE.findall(text)
-    return str(blocks[-1][1]) if blocks else text
+    """What is inside the last fenced code block of a Markdown text that closes; the whole text where there is none."""
+    inside, opening, start = text, "", 0
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if not opening:
+            fence = _FENCE.match(line)
+            opening, start = (fence[1], number + 1) if fence else ("", 0)
+        elif _closes(line.strip(), opening):
+            inside, opening = "\n".join(lines[start:number]), ""
+    return inside
+
+
+def _closes(line: str, opening: str) -> bool:
+    """A fence is closed by one of its kind that is as long or longer."""
+    return line.startswith(opening) and not line.strip(opening[0])
 
 
 def typed(value: JsonValue, schema: JsonValue) -> JsonValue:
@@ -148,11 +161,21 @@ def _read_toml(text: str) -> object:
 def _read_yaml(text: str) -> object:
     yaml = needed("yaml", "documents")
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
-            raise DocumentError("yaml: aliases are not accepted")
+        _check_yaml(yaml, text)
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError) as error:
         raise DocumentError(f"yaml: {error}") from error
+
+
+def _check_yaml(yaml: Any, text: str) -> None:
+    """Look before it is built. PyYAML's time grows with the square of the depth."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise DocumentError("yaml: aliases are not accepted")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise DocumentError("yaml: nested too deeply")
 
 
 def _read_xml(text: str) -> object:

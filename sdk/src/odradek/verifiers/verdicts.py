@@ -18,7 +18,7 @@ M = TypeVar("M", bound=BaseModel)
 
 Reader = Callable[[str], T]
 
-_SCORE = re.compile(r"score\W{0,5}?\s*(-?\d+(?:\.\d+)?)(?:\s*/\s*\d+)?(?![\d.]*\d)", re.IGNORECASE)
+_SCORE = re.compile(r"score\W{0,5}?\s*(-?\d+(?:\.\d+)?)", re.IGNORECASE)
 
 
 class UnreadableVerdict(ValueError):

@@ -1,6 +1,6 @@
 """Texts that repeat a given text."""
 
-import re
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field
@@ -59,8 +59,16 @@ def repeat_phrase(text: str, phrase: _Text, small_n: _Count) -> bool:
     given = phrase.split()
     if len(given) < 2:
         return False
-    found = re.findall(rf"{re.escape(given[0])} .*? {re.escape(given[-1])}", text)
+    found = list(_spans(text, f"{given[0]} ", f" {given[-1]}"))
     return len(found) == small_n and all(_one_word_other(copy.split(), given) for copy in found)
+
+
+def _spans(text: str, opening: str, closing: str) -> Iterator[str]:
+    """What stands from each opening to the next closing, both included, none within another."""
+    start = text.find(opening)
+    while start >= 0 and (end := text.find(closing, start + len(opening))) >= 0:
+        yield text[start : end + len(closing)]
+        start = text.find(opening, end + len(closing))
 
 
 def _one_word_other(copy: list[str], given: list[str]) -> bool:

@@ -10,10 +10,9 @@ from odradek.verifiers.instructions import parts
 from odradek.verifiers.instructions.registry import instruction
 
 _Count = Annotated[int, Field(ge=0)]
-_PLACEHOLDER = re.compile(r"\[.*?\]")
-_BULLET = re.compile(r"^\s*(?:\*[^*]|-).*$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"\[[^\[\]\n]*\]")
+_BULLET = re.compile(r"^[ \t]*(?:\*[^*]|-).*$", re.MULTILINE)
 _HIGHLIGHT = re.compile(r"\*\*[^\n*]+\*\*|\*[^\n*]+\*")
-_TITLE = re.compile(r"<<([^\n]+)>>")
 _FENCE = re.compile(r"^```(?:json)?(.*?)(?:```)?$", re.IGNORECASE | re.DOTALL)
 _CHOICES = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 _POSTSCRIPTS = {"P.S.": r"p\.\s?s\.", "P.P.S": r"p\.\s?p\.\s?s"}
@@ -56,7 +55,13 @@ def multiple_sections(
 @instruction("detectable_format:title")
 def title(text: str) -> bool:
     """A title in double angular brackets, as in `<<poem of joy>>`."""
-    return any(found.strip("<> \t") for found in _TITLE.findall(text))
+    return any(map(_title, text.split("\n")))
+
+
+def _title(line: str) -> str:
+    """What stands in the line between its first `<<` and its last `>>`."""
+    start, end = line.find("<<"), line.rfind(">>")
+    return line[start + 2 : end].strip("<> \t") if 0 <= start < end else ""
 
 
 @instruction("detectable_format:json_format")

@@ -7,7 +7,7 @@ _ABBREVIATED = (
     "mr mrs ms dr prof st jr sr vs etc e.g i.e cf fig no vol inc ltd co dept est approx ph.d u.s u.k a.m p.m"
 )
 _ABBREVIATIONS = frozenset(_ABBREVIATED.split())
-_END = re.compile(r"[.!?…。！？]+[\"'”’)\]*_]*(?=\s|$)|[。！？]")
+_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]*_]*(?=\s|$)|[。！？]+")
 _DIVIDER = re.compile(r"\s?\*\*\*\s?")
 
 
