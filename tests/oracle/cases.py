@@ -12,6 +12,7 @@ from odradek.dialects.responses import read_output
 from odradek.testing import play
 from odradek_schemas.failures import Failure, FailureKind, Stage
 from tests.oracle.recordings import Recording
+from tests.oracle.workplace import replay_with_true_actions
 
 Replay = Callable[[Environment, Recording], float | None]
 """The reward that a recording gets from our verifier, None where it is masked."""
@@ -69,5 +70,9 @@ CASES: dict[str, Case] = {
         settings={"judge_model": "recorded"},
         replay=replay_with_judge,
         note="where the judge was asked, its recorded words are read again",
+    ),
+    "workplace_assistant": Case(
+        replay=replay_with_true_actions,
+        note="the true actions are not recorded, and were worked out by hand; the 8 recorded tool outputs come out too",
     ),
 }

@@ -2,61 +2,31 @@
 
 import pytest
 
-from odradek.dialects.nemo_gym import read_rollout
 from odradek.testing import play, raw_call
 from odradek_workplace_assistant import WorkplaceAssistant
 from odradek_workplace_assistant.environment import WorkplaceAnswer
+from tests.oracle.recordings import folder, rows
+from tests.oracle.workplace import with_true_actions
 
 NAME = "workplace_assistant"
-CRM = "customer_relationship_manager"
-
-TRUE_ACTIONS = {
-    "Create a bar chart of total visits since November 30": [
-        (
-            "analytics_create_plot",
-            {
-                "time_min": "2023-11-30",
-                "time_max": "2023-11-30",
-                "value_to_plot": "total_visits",
-                "plot_type": "bar",
-            },
-        )
-    ],
-    "We need to move all customers that haven't responded": [],
-    "Delete Casey Wilson from the crm": [(f"{CRM}_delete_customer", {"customer_id": "00000014"})],
-    "Add Dakota Thomas as a new lead in the crm and assign them to Nadia": [
-        (
-            f"{CRM}_add_customer",
-            {
-                "customer_name": "Dakota Thomas",
-                "assigned_to_email": "nadia.moreau@atlas.com",
-                "status": "Lead",
-            },
-        )
-    ],
-    "Delete my last email from kofi": [("email_delete_email", {"email_id": "00000259"})],
-}
-"""What solves the recorded tasks, by how they begin: worked out by hand, for the recordings come without."""
 
 
 @pytest.fixture
-def rollouts(gym_rows):
+def rollouts(recordings):
     """Each recorded rollout with a row of its task."""
-    read = []
-    for recorded in gym_rows(NAME, "example_rollouts.jsonl"):
-        rollout = read_rollout(recorded)
-        asked = rollout.request.messages[-1].text
-        true = next(actions for text, actions in TRUE_ACTIONS.items() if asked.startswith(text))
-        answer = {"ground_truth": [{"name": name, "arguments": given} for name, given in true]}
-        row = {"task": {}, "answer": answer}
-        read.append((rollout, row | {"messages": [m.model_dump() for m in rollout.request.messages]}))
-    return read
+    return [(recording.rollout, with_true_actions(recording)) for recording in recordings(NAME)]
 
 
-def test_each_example_task_is_solved_by_its_true_actions_alone(gym_rows):
-    rows = gym_rows(NAME, "example.jsonl")
-    assert len(rows) == 5
-    for row in rows:
+@pytest.fixture
+def tasks(recordings):
+    """The rows of the example tasks, which are not those of the recordings."""
+    assert recordings(NAME)
+    return rows(folder(NAME) / "example.jsonl")
+
+
+def test_each_example_task_is_solved_by_its_true_actions_alone(tasks):
+    assert len(tasks) == 5
+    for row in tasks:
         true = [raw_call(action["name"], action["arguments"]) for action in row["ground_truth"]]
         assert play(WorkplaceAssistant(), row, [*true, "Done."]).reward.reward == 1.0
         assert play(WorkplaceAssistant(), row, [*true[1:], "Done."]).reward.reward == 0.0
@@ -82,8 +52,8 @@ def test_a_recording_is_scored_by_its_calls(rollouts):
         assert environment.verify(trajectory, answer).reward == rollout.reward
 
 
-def test_tools_are_called_as_the_rows_say(gym_rows):
-    for row in gym_rows(NAME, "example.jsonl"):
+def test_tools_are_called_as_the_rows_say(tasks):
+    for row in tasks:
         theirs = {
             tool["name"]: _shape(tool["parameters"]) for tool in row["responses_create_params"]["tools"]
         }
