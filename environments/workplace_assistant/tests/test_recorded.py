@@ -5,7 +5,6 @@ import pytest
 from odradek.testing import play, raw_call
 from odradek_workplace_assistant import WorkplaceAssistant
 from odradek_workplace_assistant.environment import WorkplaceAnswer
-from tests.oracle.recordings import folder, rows
 from tests.oracle.workplace import with_true_actions
 
 NAME = "workplace_assistant"
@@ -18,10 +17,9 @@ def rollouts(recordings):
 
 
 @pytest.fixture
-def tasks(recordings):
+def tasks(gym_rows):
     """The rows of the example tasks, which are not those of the recordings."""
-    assert recordings(NAME)
-    return rows(folder(NAME) / "example.jsonl")
+    return gym_rows(NAME, "example.jsonl")
 
 
 def test_each_example_task_is_solved_by_its_true_actions_alone(tasks):
