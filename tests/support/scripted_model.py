@@ -295,6 +295,12 @@ def mcqa(request: Request, seen: int, options: Options) -> Action:
     return Say(f"Answer: {letter}" if "Answer:" in text and "boxed" not in text else rf"\boxed{{{letter}}}")
 
 
+def mathematician(request: Request, seen: int, options: Options) -> Action:
+    """Answers in a box what no symbolic comparison finds equal, and as a judge finds any two answers the same."""
+    text = request.texts("user") + request.texts("system")
+    return Say("They say the same. [[A=B]]" if "[[A=B]]" in text else r"The answer is \boxed{the usual one}")
+
+
 def tool_loop(request: Request, seen: int, options: Options) -> Action:
     offered, made = request.offered, request.calls_made
     if {"increment_counter", "get_counter_value"} <= offered.keys():
@@ -424,6 +430,7 @@ SCRIPTS: dict[str, Script] = {
     for script in (
         instant,
         mcqa,
+        mathematician,
         tool_loop,
         flaky,
         rate_limited,

@@ -28,6 +28,7 @@ MISCHIEF = {
 SCRIPTS = (
     "instant",
     "mcqa",
+    "mathematician",
     "tool_loop",
     "planned",
     "flaky",
