@@ -96,6 +96,15 @@ def test_answers_are_voted_on_where_rewards_name_them(reward):
     assert summarize(plan.place(rewards), answer="chose").majority_at == {}
 
 
+def test_an_empty_answer_is_a_null_one(reward):
+    plan = Plan.of_run("r", 3, 3)
+    rewards = [
+        reward(0, s, float(answer == "A"), details={"extracted_answer": answer})
+        for s, answer in enumerate(["", " ", "A"])
+    ]
+    assert summarize(plan.place(rewards)).majority_at[3].value == 1.0
+
+
 def test_a_null_answer_counts_with_its_score_in_every_figure(reward):
     plan = Plan.of_run("r", 4, 2)
     rewards = [reward(t, s, 0.0, details={"extracted_answer": None}) for t in (0, 1) for s in (0, 1)]
