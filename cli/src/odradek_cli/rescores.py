@@ -34,7 +34,10 @@ _CLOCK_SKEW = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class Wish:
-    """What is to be scored again, how, and under which id. `since`: trajectories that were written from then on."""
+    """What is to be scored again, how, and under which id. `since`: trajectories that were written from then on.
+
+    `recorded`: the settings that the run was played with, over which `settings` go.
+    """
 
     id: str
     run_id: str | None
@@ -42,6 +45,7 @@ class Wish:
     verifier: str | None
     settings: JsonObject
     since: datetime
+    recorded: JsonObject = field(default_factory=dict)
 
     def of(self, reward: RewardAssigned) -> bool:
         return self.environment in (None, reward.environment)

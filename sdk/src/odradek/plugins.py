@@ -1,13 +1,14 @@
 """Environments and harnesses are plug-ins, found by name through entry points."""
 
 import json
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
 from pydantic import ValidationError
 
-from odradek.environment import Environment
+from odradek.environment import Environment, NoSettings
 from odradek.harness import Harness
 from odradek.harnesses.program import PREFIX, Program
 from odradek_schemas.base import JsonObject
@@ -46,8 +47,9 @@ class BrokenPlugin(PluginError):
 class InvalidSettings(PluginError):
     """An environment does not take the settings that it was given."""
 
-    def __init__(self, name: str, reason: str) -> None:
-        super().__init__(f"settings of environment {name!r}: {reason}; `odradek list` tells what it takes")
+    def __init__(self, name: str, reason: str, known: Iterable[str]) -> None:
+        takes = ", ".join(known) or "none"
+        super().__init__(f"settings of environment {name!r}: {reason}. It takes: {takes}")
 
 
 def environment_names() -> list[str]:
@@ -77,7 +79,8 @@ def _configured(name: str, settings: str) -> Environment:
         plugin = _instance(point, given) if given else _instance(point)
     except BrokenPlugin as error:
         if given and isinstance(error.__cause__, ValidationError):
-            raise InvalidSettings(name, explain(error.__cause__)) from error
+            takes = getattr(point.load(), "Settings", NoSettings)
+            raise InvalidSettings(name, explain(error.__cause__), takes.model_fields) from error
         raise
     if not isinstance(plugin, Environment):
         raise BrokenPlugin(point, "is no Environment")

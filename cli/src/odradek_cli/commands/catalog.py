@@ -12,6 +12,7 @@ from odradek.environment import Environment
 from odradek.models import ConfigError, read_config
 from odradek.plugins import PluginError, environment_names, harness_names, load_environment, load_harness
 from odradek.programs import ProgramError, find_program, is_manifest, program_names, read_program
+from odradek_cli.assignments import read_assignments
 from odradek_cli.checks import EnvironmentReport, check_environment, fitting
 from odradek_cli.commands.options import Json
 from odradek_cli.datasets import Checked, check_rows, read_file
@@ -19,6 +20,7 @@ from odradek_cli.deployment import try_deployment
 from odradek_cli.errors import CliError, Exit
 from odradek_cli.output import out, print_json, say
 from odradek_cli.render import bad_rows_text, listing
+from odradek_schemas.base import JsonObject
 
 
 def register(app: typer.Typer) -> None:
@@ -44,7 +46,7 @@ def list_plugins(json: Json = False) -> None:
     console = out()
     table = listing("ENVIRONMENT", "HARNESS", "TOOLS", "EXAMPLES", "ABOUT")
     for about in environments:
-        table.add_row(*(Text(str(value)) for value in about.values()))
+        table.add_row(*(Text(str(value)) for name, value in about.items() if name != "settings"))
     console.print(table)
     table = listing("HARNESS", "ABOUT")
     for about in harnesses:
@@ -72,20 +74,26 @@ def validate(
         str | None,
         typer.Option(help="The environment whose tasks the file holds; else all installed ones are tried."),
     ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the environment.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Check an environment with its examples, a data set row by row, models, or an agent program's manifest. Exit code 4 when something is wrong.
 
     Examples: `odradek validate mcqa`, `odradek validate tasks.jsonl --environment mcqa`, `odradek validate odradek.toml`
     """
+    settings = read_assignments(set_ or [])
+    if settings and environment is None and target not in environment_names():
+        raise CliError("--set needs the --environment whose setting it is", Exit.USAGE)
     if target in environment_names():
-        _validate_environment(load_environment(target), json)
+        _validate_environment(load_environment(target, settings), json)
     elif Path(target).suffix == ".toml" and is_manifest(Path(target)):
         _validate_program(Path(target), json)
     elif Path(target).suffix == ".toml":
         _validate_models(Path(target), json)
     elif Path(target).is_file():
-        _validate_file(Path(target), environment, json)
+        _validate_file(Path(target), environment, settings, json)
     else:
         raise CliError(
             f"{target!r} is neither an installed environment nor a file",
@@ -132,6 +140,7 @@ def _validate_environment(environment: Environment, json: bool) -> None:
         print_json(asdict(report) | {"ok": report.ok})
     else:
         _print_report(report)
+        say(f"  settings: {', '.join(environment.Settings.model_fields) or 'none'}")
     if not report.ok:
         raise typer.Exit(Exit.INVALID_INPUT)
 
@@ -143,10 +152,10 @@ def _print_report(report: EnvironmentReport) -> None:
         say(f"  {problem}")
 
 
-def _validate_file(path: Path, name: str | None, json: bool) -> None:
+def _validate_file(path: Path, name: str | None, settings: JsonObject, json: bool) -> None:
     content = read_file(path)
     names = [name] if name else environment_names()
-    found = {name: check_rows(load_environment(name), content) for name in names}
+    found = {name: check_rows(load_environment(name, settings), content) for name in names}
     good = fitting(found)
     if json:
         print_json({"file": str(path), "fits": good, "environments": _checked_json(found)})
@@ -193,6 +202,7 @@ def _about_environment(name: str) -> dict[str, Any]:
             "harness": "-",
             "tools": "-",
             "examples": "-",
+            "settings": [],
             "about": f"does not load: {error}",
         }
     return {
@@ -200,6 +210,7 @@ def _about_environment(name: str) -> dict[str, Any]:
         "harness": found.harness,
         "tools": len(found.tools()),
         "examples": examples,
+        "settings": list(found.Settings.model_fields),
         "about": _first_line(found),
     }
 

@@ -135,15 +135,18 @@ async def _wish(
             "say --run RUN, --since TIME, --environment E or --file F",
         )
     moment = datetime.fromtimestamp(0, UTC) if since is None else read_moment(since, datetime.now(UTC))
+    recorded: JsonObject = {}
     if run_id is not None:
         async with open_log(find_deployment()) as log:
-            moment = max(moment, (await load_run(log, run_id, timeout)).request.time)
+            asked = (await load_run(log, run_id, timeout)).request
+        moment, recorded = max(moment, asked.time), asked.settings
+        load_environment(verifier or asked.environment, {**recorded, **settings})
     name = id_ or new_run_id("rescore", datetime.now().astimezone())
     try:
         check_run_id(name)
     except ValueError as error:
         raise CliError(f"--id: {error}", Exit.USAGE) from error
-    return Wish(name, run_id, environment, verifier, settings, moment)
+    return Wish(name, run_id, environment, verifier, settings, moment, recorded)
 
 
 async def _on_log(deployment: Deployment, wish: Wish, patience: float, timeout: float) -> RescoreDiff:
@@ -192,7 +195,7 @@ async def _tell_plan(deployment: Deployment, wish: Wish, timeout: float, json: b
         "trajectories": len(before),
         "ranges": {str(p): {"start": start, "end": end} for p, (start, end) in wanted.items()},
         "verifiers_before": sorted({score.verifier for score in before.values()}),
-        "verifier_now": _present(name, wish.settings),
+        "verifier_now": _present(name, {**wish.recorded, **wish.settings}),
     }
     if json:
         print_json(told)
