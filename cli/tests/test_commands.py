@@ -204,10 +204,13 @@ def test_an_empty_file_is_no_data_set(odradek: Any, tmp_path: Path) -> None:
 
 
 def test_the_built_in_environments_are_in_order(odradek: Any) -> None:
+    fewer = {"competitive_coding_challenges": 6}  # each a whole contest task with its tests
     for about in json.loads(odradek("list", "--json").stdout)["environments"]:
+        if about["name"] == "nemo_gym":  # what is in order there is up to the server that it is told
+            continue
         report = json.loads(odradek("validate", about["name"], "--json").stdout)
         assert report["ok"], report
-        assert report["examples"] >= 20
+        assert report["examples"] >= fewer.get(about["name"], 20)
 
 
 def test_an_environment_in_disorder_is_told(
