@@ -33,7 +33,7 @@ class Feed:
         self._selection = selection
         self._rewards: dict[int, TopicPartition] = {}
         self._told: list[TopicPartition] = []
-        self._connected: AIOKafkaConsumer | None = None
+        self._clients: list[AIOKafkaConsumer] = []
 
     @property
     def partitions(self) -> range:
@@ -46,18 +46,10 @@ class Feed:
         Raises:
             StreamUnreachable: Kafka does not answer in time, or has no such topics.
         """
-        self._connected = AIOKafkaConsumer(
-            bootstrap_servers=self._deployment.bootstrap,
-            group_id=None,
-            isolation_level="read_committed",
-            enable_auto_commit=False,
-            auto_offset_reset="none",
-            max_partition_fetch_bytes=4_000_000,
-            fetch_max_wait_ms=_FETCH_WAIT_MS,
-        )
+        self._clients = [self._client(), self._client()]
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                await self._consumer.start()
+                await asyncio.gather(*(client.start() for client in self._clients))
                 await self._find_partitions()
                 self._consumer.assign(self._told)
                 await self._consumer.seek_to_beginning(*self._told)
@@ -68,13 +60,13 @@ class Feed:
             raise self._unreachable(f"does not answer ({error!r})") from error
 
     async def close(self) -> None:
-        if self._connected is not None:
-            await stopped(self._connected)
+        if self._clients:
+            await stopped(*self._clients)
 
     async def bounds(self) -> dict[int, tuple[int, int]]:
         """The first offset of each partition of `rewards`, and the end of what is committed."""
-        starts = await self._consumer.beginning_offsets(list(self._rewards.values()))
-        ends = await self._consumer.end_offsets(list(self._rewards.values()))
+        starts = await self._marks.beginning_offsets(list(self._rewards.values()))
+        ends = await self._marks.end_offsets(list(self._rewards.values()))
         return {p: (starts[place], ends[place]) for p, place in self._rewards.items()}
 
     async def ends(self) -> dict[int, int]:
@@ -84,7 +76,7 @@ class Feed:
     async def since(self, time: datetime) -> dict[int, int]:
         """The first offset of each partition of `rewards` that is as young as `time`."""
         wanted = dict.fromkeys(self._rewards.values(), int(time.timestamp() * 1000))
-        found, ends = await self._consumer.offsets_for_times(wanted), await self.ends()
+        found, ends = await self._marks.offsets_for_times(wanted), await self.ends()
         return {
             p: ends[p] if (at := found.get(place)) is None else at.offset
             for p, place in self._rewards.items()
@@ -114,7 +106,7 @@ class Feed:
         """
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                ends = await self._consumer.end_offsets(self._told)
+                ends = await self._marks.end_offsets(self._told)
                 while [p for p in self._told if await self._consumer.position(p) < ends[p]]:
                     fetched = await self._consumer.getmany(*self._told, timeout_ms=_POLL_MS)
                     self.inbox.extendleft(reversed(list(self._named(fetched))))
@@ -137,8 +129,24 @@ class Feed:
 
     @property
     def _consumer(self) -> AIOKafkaConsumer:
-        assert self._connected is not None, "open() comes first"
-        return self._connected
+        """Reads records."""
+        return self._clients[0]
+
+    @property
+    def _marks(self) -> AIOKafkaConsumer:
+        """Asks for offsets, on connections of its own: a fetch that waits would hold the answers up."""
+        return self._clients[1]
+
+    def _client(self) -> AIOKafkaConsumer:
+        return AIOKafkaConsumer(
+            bootstrap_servers=self._deployment.bootstrap,
+            group_id=None,
+            isolation_level="read_committed",
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            max_partition_fetch_bytes=4_000_000,
+            fetch_max_wait_ms=_FETCH_WAIT_MS,
+        )
 
     def _named(
         self, fetched: Mapping[TopicPartition, Iterable[RawRecord]]

@@ -133,9 +133,10 @@ class Pump:
                     self._stepping = None
 
     async def _listen(self) -> None:
-        """Before a group is decided: hear of newer policies."""
+        """Before a group is decided: hear of newer policies. Where staleness is bounded, of all that are in the log."""
         if self._grouping.ready:
-            await self._feed.listen()
+            bounded = self._settings.rules.max_staleness is not None
+            await (self._feed.catch_up() if bounded else self._feed.listen())
             await self._take_in()
 
     async def _step(self) -> None:
