@@ -128,7 +128,8 @@ async def test_all_runs_of_an_environment_are_read_as_they_come(world: Any, make
     await world.write(makes.run("a"), makes.run("b", environment="other"))
     async with RewardStream(world.deployment, environment="mcqa") as stream:
         await world.write(*rewards(makes, "a"), *rewards(makes, "b"))
-        await world.write(makes.run("c"), *rewards(makes, "c"), makes.finish(run_id="c"))
+        await world.write(makes.run("c"))
+        await world.write(*rewards(makes, "c"), makes.finish(run_id="c"))
         found = [await anext(stream) for _ in range(8)]
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(anext(stream), 0.5)

@@ -24,15 +24,16 @@ _FETCH_WAIT_MS = 50
 
 
 class Feed:
-    """What was read and not taken yet is in `inbox`, with the topic's logical name, so that a caller who is cancelled
-    loses nothing."""
+    """What was read and not taken yet is kept, with its topic's logical name, so that a caller who is cancelled loses
+    nothing: in `told` what `runs` and `control` say, which is to be known first, and in `inbox` rewards."""
 
     def __init__(self, deployment: Deployment, selection: Selection) -> None:
+        self.told: deque[tuple[str, RawRecord]] = deque()
         self.inbox: deque[tuple[str, RawRecord]] = deque()
         self._deployment = deployment
         self._selection = selection
         self._rewards: dict[int, TopicPartition] = {}
-        self._told: list[TopicPartition] = []
+        self._telling: list[TopicPartition] = []
         self._clients: list[AIOKafkaConsumer] = []
 
     @property
@@ -41,7 +42,7 @@ class Feed:
         return range(len(self._rewards))
 
     async def open(self) -> None:
-        """Connect, and read what `runs` and `control` hold now into the inbox.
+        """Connect, and read what `runs` and `control` hold now.
 
         Raises:
             StreamUnreachable: Kafka does not answer in time, or has no such topics.
@@ -51,8 +52,8 @@ class Feed:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await asyncio.gather(*(client.start() for client in self._clients))
                 await self._find_partitions()
-                self._consumer.assign(self._told)
-                await self._consumer.seek_to_beginning(*self._told)
+                self._consumer.assign(self._telling)
+                await self._consumer.seek_to_beginning(*self._telling)
                 await self.catch_up()
         except TimeoutError as error:
             raise self._unreachable(f"did not answer within {CONNECT_SECONDS:g} s") from error
@@ -84,32 +85,31 @@ class Feed:
 
     async def follow(self, starts: Mapping[int, int]) -> None:
         """Read `rewards` from some offsets on, beside the others."""
-        seen = {place: await self._consumer.position(place) for place in self._told}
+        seen = {place: await self._consumer.position(place) for place in self._telling}
         seen |= {self._rewards[partition]: start for partition, start in starts.items()}
         self._consumer.assign(list(seen))
         for place, offset in seen.items():
             self._consumer.seek(place, offset)
 
     async def poll(self) -> None:
-        """Read what has come into the inbox; wait a moment when there is nothing."""
-        self.inbox.extend(self._named(await self._consumer.getmany(timeout_ms=_POLL_MS)))
+        """Read what has come; wait a moment when there is nothing."""
+        self._keep(await self._consumer.getmany(timeout_ms=_POLL_MS))
 
     async def listen(self) -> None:
         """Read what has come of `runs` and `control` alone, without waiting."""
-        self.inbox.extend(self._named(await self._consumer.getmany(*self._told, timeout_ms=0)))
+        self._keep(await self._consumer.getmany(*self._telling, timeout_ms=0))
 
     async def catch_up(self) -> None:
-        """Read all that `runs` and `control` hold at this moment; it comes before the rest of the inbox.
+        """Read all that `runs` and `control` hold at this moment.
 
         Raises:
             StreamUnreachable: Kafka does not answer in time.
         """
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                ends = await self._marks.end_offsets(self._told)
-                while [p for p in self._told if await self._consumer.position(p) < ends[p]]:
-                    fetched = await self._consumer.getmany(*self._told, timeout_ms=_POLL_MS)
-                    self.inbox.extendleft(reversed(list(self._named(fetched))))
+                ends = await self._marks.end_offsets(self._telling)
+                while [p for p in self._telling if await self._consumer.position(p) < ends[p]]:
+                    self._keep(await self._consumer.getmany(*self._telling, timeout_ms=_POLL_MS))
         except TimeoutError as error:
             raise self._unreachable(f"did not give topic runs within {CONNECT_SECONDS:g} s") from error
 
@@ -148,11 +148,11 @@ class Feed:
             fetch_max_wait_ms=_FETCH_WAIT_MS,
         )
 
-    def _named(
-        self, fetched: Mapping[TopicPartition, Iterable[RawRecord]]
-    ) -> Iterable[tuple[str, RawRecord]]:
-        names = self._deployment.names
-        return ((names.logical(place.topic), raw) for place, records in fetched.items() for raw in records)
+    def _keep(self, fetched: Mapping[TopicPartition, Iterable[RawRecord]]) -> None:
+        for place, records in fetched.items():
+            topic = self._deployment.names.logical(place.topic)
+            kept = self.inbox if topic == REWARDS.name else self.told
+            kept.extend((topic, record) for record in records)
 
     async def _find_partitions(self) -> None:
         names, known = self._deployment.names, await self._consumer.topics()
@@ -169,8 +169,8 @@ class Feed:
         count = len(self._consumer.partitions_for_topic(name) or ())
         self._rewards = {p: TopicPartition(name, p) for p in range(count)}
         chosen = {partition_of(run_id, count) for run_id in self._selection.runs} or set(range(count))
-        self._told = [TopicPartition(names.topic(RUNS.name), p) for p in sorted(chosen)]
-        self._told.append(TopicPartition(names.topic(CONTROL.name), 0))
+        self._telling = [TopicPartition(names.topic(RUNS.name), p) for p in sorted(chosen)]
+        self._telling.append(TopicPartition(names.topic(CONTROL.name), 0))
 
     def _unreachable(self, what: str) -> StreamUnreachable:
         return StreamUnreachable(f"Kafka at {self._deployment.bootstrap} {what}")

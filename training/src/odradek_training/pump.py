@@ -178,16 +178,15 @@ class Pump:
                 self._grouping.end_run(run_id)
 
     async def _take_in(self) -> None:
-        """Tell what the inbox holds; no record leaves it before it is told."""
-        inbox = self._feed.inbox
-        while inbox:
-            chunk = list(islice(inbox, _AT_ONCE))
+        """Tell what was read, what is said of runs and policies first; no record is let go of before it is told."""
+        while kept := self._feed.told or self._feed.inbox:
+            chunk = list(islice(kept, _AT_ONCE))
             records = [self._reading.open(topic, raw) for topic, raw in chunk]
             if await self._meet(records):
                 continue
             read = [self._read(record, raw) for record, (_topic, raw) in zip(records, chunk, strict=True)]
             for told in await asyncio.gather(*read):
-                topic, raw = inbox.popleft()
+                topic, raw = kept.popleft()
                 self._tell(told)
                 if topic == REWARDS.name:
                     self._grouping.advance(raw.partition, raw.offset + 1, seconds(raw))
