@@ -128,8 +128,7 @@ async def test_all_runs_of_an_environment_are_read_as_they_come(world: Any, make
     await world.write(makes.run("a"), makes.run("b", environment="other"))
     async with RewardStream(world.deployment, environment="mcqa") as stream:
         await world.write(*rewards(makes, "a"), *rewards(makes, "b"))
-        await world.write(makes.run("c"))
-        await world.write(*rewards(makes, "c"), makes.finish(run_id="c"))
+        await world.write(makes.run("c"), *rewards(makes, "c"), makes.finish(run_id="c"))
         found = [await anext(stream) for _ in range(8)]
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(anext(stream), 0.5)
@@ -151,10 +150,10 @@ async def test_a_wait_that_is_cancelled_loses_nothing(world: Any, makes: Any) ->
             await world.write(*batch)
             for _ in range(20):
                 try:
-                    found.append(await asyncio.wait_for(anext(stream), 0.02))
+                    found.append(await asyncio.wait_for(anext(stream, None), 0.02))
                 except TimeoutError:
                     continue
-        found += [group async for group in stream]
+        found = [group for group in found if group] + [group async for group in stream]
     assert tasks(found) == TASKS
 
 

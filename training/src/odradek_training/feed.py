@@ -47,7 +47,7 @@ class Feed:
         Raises:
             StreamUnreachable: Kafka does not answer in time, or has no such topics.
         """
-        self._clients = [self._client(), self._client()]
+        self._clients = [self._client("read_committed"), self._client("read_uncommitted")]
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await asyncio.gather(*(client.start() for client in self._clients))
@@ -65,13 +65,13 @@ class Feed:
             await stopped(*self._clients)
 
     async def bounds(self) -> dict[int, tuple[int, int]]:
-        """The first offset of each partition of `rewards`, and the end of what is committed."""
+        """The first offset and the end of each partition of `rewards`."""
         starts = await self._marks.beginning_offsets(list(self._rewards.values()))
         ends = await self._marks.end_offsets(list(self._rewards.values()))
         return {p: (starts[place], ends[place]) for p, place in self._rewards.items()}
 
     async def ends(self) -> dict[int, int]:
-        """The end of what is committed of each partition of `rewards`."""
+        """The end of each partition of `rewards`."""
         return {partition: end for partition, (_start, end) in (await self.bounds()).items()}
 
     async def since(self, time: datetime) -> dict[int, int]:
@@ -134,14 +134,18 @@ class Feed:
 
     @property
     def _marks(self) -> AIOKafkaConsumer:
-        """Asks for offsets, on connections of its own: a fetch that waits would hold the answers up."""
+        """Asks for offsets, on connections of its own: a fetch that waits would hold the answers up.
+
+        Ends are the log's own, behind any open transaction: what was committed before is never missed, though it may
+        become visible a moment later.
+        """
         return self._clients[1]
 
-    def _client(self) -> AIOKafkaConsumer:
+    def _client(self, isolation_level: str) -> AIOKafkaConsumer:
         return AIOKafkaConsumer(
             bootstrap_servers=self._deployment.bootstrap,
             group_id=None,
-            isolation_level="read_committed",
+            isolation_level=isolation_level,
             enable_auto_commit=False,
             auto_offset_reset="none",
             max_partition_fetch_bytes=4_000_000,
