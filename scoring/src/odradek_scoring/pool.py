@@ -71,6 +71,10 @@ class Pool:
         Raises:
             PoolError: verifier processes don't start.
         """
+        return await self.submit(job)
+
+    def submit(self, job: Job) -> "asyncio.Future[Verdict]":
+        """Put a job into the queue; the future raises what `verify` does."""
         if self._error is not None:
             raise PoolError(str(self._error)) from self._error
         if not self._lanes:
@@ -79,7 +83,7 @@ class Pool:
         case = _Case(job, asyncio.get_running_loop().create_future())
         self._waiting.append(case)
         self._arrived.set()
-        return await case.verdict
+        return case.verdict
 
     async def close(self) -> None:
         """End all processes; jobs without a verdict are cancelled."""

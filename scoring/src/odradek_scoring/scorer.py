@@ -1,6 +1,7 @@
 """Verifies trajectory records: opens what is sealed, and hands the rest to the pool."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Sequence
 
 from odradek.judging import Rounds
 from odradek_runtime.sealing import SealError
@@ -22,17 +23,18 @@ class Scorer:
         self._pool = pool
         self._answers = answers
 
-    async def verdict(
+    def submit(
         self, event: TrajectoryFinished, value: bytes, scoring: Scoring, rounds: Rounds = ()
-    ) -> Verdict:
-        """What the verifier says, with what judges have said in `rounds`; it may have questions first.
+    ) -> Awaitable[Verdict]:
+        """Ask for what the verifier says, with what judges have said in `rounds`; it may have questions first.
 
-        `value` is the event's JSON, empty where it is not at hand.
-
-        Raises:
-            PoolError: verifier processes don't start.
+        `value` is the event's JSON, empty where it is not at hand. Awaiting it raises PoolError when verifier
+        processes don't start.
         """
-        return unplayed(event.trajectory) or await self._verify(event, value, scoring, rounds)
+        verdict = unplayed(event.trajectory)
+        if verdict is None:
+            return self._verify(event, value, scoring, rounds)
+        return _known(verdict)
 
     async def score(
         self, event: TrajectoryFinished, at: RecordCoordinates, scoring: Scoring, value: bytes = b""
@@ -42,7 +44,7 @@ class Scorer:
         Raises:
             PoolError: verifier processes don't start.
         """
-        verdict = await self.verdict(event, value, scoring)
+        verdict = await self.submit(event, value, scoring)
         if verdict.questions:
             verdict = _nobody_to_ask(verdict)
         return announce(event, verdict, at, scoring.name)
@@ -50,15 +52,15 @@ class Scorer:
     async def close(self) -> None:
         await self._pool.close()
 
-    async def _verify(
+    def _verify(
         self, event: TrajectoryFinished, value: bytes, scoring: Scoring, rounds: Rounds
-    ) -> Verdict:
+    ) -> "asyncio.Future[Verdict]":
         trajectory = event.trajectory
         try:
             answer, evidence = self._opened(trajectory)
         except SealError as error:
             failure = Failure(kind=FailureKind.ANSWER_UNREADABLE, stage=Stage.VERIFY, message=str(error))
-            return Verdict(failure=failure)
+            return _known(Verdict(failure=failure))
         job = Job(
             scoring.verifier or trajectory.environment,
             value or event.model_dump_json(exclude_none=True).encode(),
@@ -67,10 +69,16 @@ class Scorer:
             {**trajectory.settings, **scoring.settings},
             rounds,
         )
-        return await self._pool.verify(job)
+        return self._pool.submit(job)
 
     def _opened(self, trajectory: Trajectory) -> tuple[JsonObject | None, JsonObject | None]:
         return self._answers.open(trajectory.sealed_answer), self._answers.open(trajectory.sealed_evidence)
+
+
+def _known(verdict: Verdict) -> "asyncio.Future[Verdict]":
+    known = asyncio.get_running_loop().create_future()
+    known.set_result(verdict)
+    return known
 
 
 def replies(rounds: Sequence[Sequence[Judgement]]) -> Rounds:

@@ -48,8 +48,9 @@ def make_verifier(pool: Pool, answers: Answers) -> Verifier:
     trajectories = Trajectories(
         "127.0.0.1:1", Names("t."), Intake("verifier-worker", open_blob_store("file:///nowhere"))
     )
-    judgings = Judgings(Scorer(pool, answers), trajectories.read, 60.0, lambda: NOW)
-    return Verifier(judgings, Rescores(trajectories, judgings), _no_commit)
+    scorer = Scorer(pool, answers)
+    judgings = Judgings(scorer, trajectories.read, 60.0, lambda: NOW)
+    return Verifier(judgings, Rescores(trajectories, scorer, judgings), _no_commit)
 
 
 async def _no_commit(outputs: Outputs) -> None:

@@ -26,7 +26,7 @@ def create_processor(settings: VerifierSettings) -> ConcurrentProcessor:
 
     def create(context: HandlerContext) -> Verifier:
         judgings = Judgings(scorer, trajectories.read, settings.judge_deadline_seconds, now)
-        return Verifier(judgings, Rescores(trajectories, judgings), context.commit)
+        return Verifier(judgings, Rescores(trajectories, scorer, judgings), context.commit)
 
     return ConcurrentProcessor(
         name=VERIFIER,

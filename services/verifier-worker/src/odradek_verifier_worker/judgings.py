@@ -71,10 +71,15 @@ class Judgings:
         self, event: TrajectoryFinished, value: bytes, at: RecordCoordinates, scoring: Scoring
     ) -> Outputs:
         """Begin a scoring: its reward, or its first questions. One that is open already is not begun again."""
+        return self.begin(event, at, scoring, await self._scorer.submit(event, value, scoring))
+
+    def begin(
+        self, event: TrajectoryFinished, at: RecordCoordinates, scoring: Scoring, verdict: Verdict
+    ) -> Outputs:
+        """The same, with what the verifier said at first."""
         key = judging_id(event.rollout_id, scoring.name)
         if key in self._open:
             return []
-        verdict = await self._scorer.verdict(event, value, scoring)
         if not verdict.questions:
             return [Output(REWARDS.name, announce(event, verdict, at, scoring.name))]
         blank = JudgingChanged(
@@ -133,7 +138,7 @@ class Judgings:
             event = judging.event = judging.event or await self._read(state.record)
         except RecordError as error:
             return self._lost(judging, error)
-        verdict = await self._scorer.verdict(event, b"", scoring, replies(state.rounds))
+        verdict = await self._scorer.submit(event, b"", scoring, replies(state.rounds))
         if verdict.questions:
             return self._ask(judging, event, verdict.questions)
         return self._end(judging, event, verdict)

@@ -1,12 +1,21 @@
 """Scoring trajectories again, a piece at a time: its rewards and the request for the rest go in one transaction."""
 
 import asyncio
+from collections.abc import Awaitable
 
 from odradek_runtime.records import Output, Outputs, Record
 from odradek_schemas.codec import RecordError
-from odradek_schemas.events import RescoreCounts, RescoreFinished, RescoreRequested
+from odradek_schemas.events import (
+    RescoreCounts,
+    RescoreFinished,
+    RescoreRequested,
+    RewardAssigned,
+    TrajectoryFinished,
+)
 from odradek_schemas.topics import RESCORES, REWARDS
 from odradek_scoring.assigning import unreadable
+from odradek_scoring.exchange import Verdict
+from odradek_scoring.scorer import Scorer
 from odradek_scoring.scoring import Scoring
 from odradek_verifier_worker.judgings import Judgings
 from odradek_verifier_worker.trajectories import Piece, Trajectories
@@ -20,8 +29,9 @@ LOOK_SECONDS = 1.0
 class Rescores:
     """Those of one partition."""
 
-    def __init__(self, trajectories: Trajectories, judgings: Judgings) -> None:
+    def __init__(self, trajectories: Trajectories, scorer: Scorer, judgings: Judgings) -> None:
         self._trajectories = trajectories
+        self._scorer = scorer
         self._judgings = judgings
 
     async def advance(self, request: RescoreRequested) -> Outputs:
@@ -29,28 +39,39 @@ class Rescores:
         if len(self._judgings) >= MOST_JUDGINGS:
             await asyncio.sleep(LOOK_SECONDS)
             return [Output(RESCORES.name, request)]
+        scoring = Scoring(request.rescore_id, request.verifier, request.settings)
         piece = await self._trajectories.piece(request.partition, request.start, request.end)
-        wanted = [record for record in piece.records if _may_be_wanted(request, record)]
-        scored = await asyncio.gather(*(self._score(request, record) for record in wanted))
-        outputs = [output for done in scored for output in done or ()]
-        found = sum(done is not None for done in scored)
+        begun = [await self._begin(request, scoring, record) for record in piece.records]
+        outputs = [output for scored in begun if scored is not None for output in await scored]
+        found = sum(scored is not None for scored in begun)
         counts = RescoreCounts(
             scored=request.counts.scored + found,
-            skipped=request.counts.skipped + len(piece.records) - found,
+            skipped=request.counts.skipped + len(begun) - found,
         )
         return [*outputs, Output(RESCORES.name, _rest(request, piece, counts))]
 
-    async def _score(self, request: RescoreRequested, record: Record) -> Outputs | None:
-        """None: the trajectory is not one of those that are wanted."""
-        scoring = Scoring(request.rescore_id, request.verifier, request.settings)
+    async def _begin(
+        self, request: RescoreRequested, scoring: Scoring, record: Record
+    ) -> Awaitable[Outputs] | None:
+        """Submit a trajectory; None: it is not one of those that are wanted."""
+        if not _may_be_wanted(request, record):
+            return None
         try:
             event = await self._trajectories.event(record)
         except RecordError as error:
-            reward = unreadable(record.envelope.rollout_id, error, record.coordinates, scoring.name)
-            return None if reward is None else [Output(REWARDS.name, reward)]
+            return _given(unreadable(record.envelope.rollout_id, error, record.coordinates, scoring.name))
         if request.environment is not None and event.trajectory.environment != request.environment:
             return None
-        return await self._judgings.score(event, record.value, record.coordinates, scoring)
+        return self._end(event, record, scoring, self._scorer.submit(event, record.value, scoring))
+
+    async def _end(
+        self, event: TrajectoryFinished, record: Record, scoring: Scoring, verdict: Awaitable[Verdict]
+    ) -> Outputs:
+        return self._judgings.begin(event, record.coordinates, scoring, await verdict)
+
+
+async def _given(reward: RewardAssigned | None) -> Outputs:
+    return [] if reward is None else [Output(REWARDS.name, reward)]
 
 
 def _may_be_wanted(request: RescoreRequested, record: Record) -> bool:
