@@ -9,17 +9,19 @@ from pydantic import BaseModel, Field
 from odradek import Environment, JsonObject, Message, Reward, RowError, TaskRow, Trajectory, Unscored
 from odradek.transcript import output_text
 from odradek.verifiers.programs import (
+    Binary,
     CaseResult,
     CompileError,
     Outcome,
     ProgramSettings,
+    Runner,
     RunnerUnavailable,
     TextCase,
     compile_cpp,
     try_cases,
 )
 from odradek_competitive_coding_challenges.contest import Aggregation, Contest, Subtask
-from odradek_competitive_coding_challenges.replies import program
+from odradek_competitive_coding_challenges.replies import program, with_headers
 
 _PROMPT = """\
 Solve the task below in C++17. You may think first. End with a whole program in one block of code, which reads the standard
@@ -90,7 +92,7 @@ class CompetitiveCodingChallenges(Environment):
         runner, names = self.settings.runner, _names(graded)
         cases = [TextCase(contest.all_tests[name].input, contest.all_tests[name].output) for name in names]
         results = try_cases(
-            compile_cpp(source, runner),
+            _compiled(source, runner),
             cases,
             runner,
             self.settings.limits,
@@ -115,6 +117,19 @@ class CompetitiveCodingChallenges(Environment):
         }
         reward = share if self.settings.reward_mode == "fraction" else float(points >= wanted)
         return _reward(reward, points, compiled=True, details=details)
+
+
+def _compiled(source: str, runner: Runner) -> Binary:
+    """As it is, which is five times as fast, else with all headers, as NeMo Gym's server does it.
+
+    Raises:
+        CompileError: it compiles neither way.
+        RunnerUnavailable: see `compile_cpp`.
+    """
+    try:
+        return compile_cpp(source, runner)
+    except CompileError:
+        return compile_cpp(with_headers(source), runner)
 
 
 def _all_or_nothing(graded: Mapping[str, Subtask]) -> bool:
