@@ -118,6 +118,12 @@ def test_a_subtask_that_is_not_there_is_refused():
         CompetitiveCodingChallenges().split(of("two"))
 
 
+def test_the_id_of_a_gym_row_is_no_name():
+    gym = {"responses_create_params": {"input": "?"}, "problem_id": "double", "id": 1}
+    assert CompetitiveCodingChallenges().split(gym).id is None
+    assert CompetitiveCodingChallenges().split(ROW | {"id": "a"}).id == "a"
+
+
 def test_the_tests_stay_out_of_the_task():
     row = CompetitiveCodingChallenges().split(ROW)
     assert "all_tests" not in json.dumps(row.task)

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from odradek import Environment, JsonObject, Message, Reward, RowError, TaskRow, Trajectory, Unscored
+from odradek.dialects.nemo_gym import is_gym_row
 from odradek.transcript import output_text
 from odradek.verifiers.programs import (
     Binary,
@@ -61,8 +62,13 @@ class CompetitiveCodingChallenges(Environment):
     settings: ContestSettings
 
     def split(self, row: JsonObject) -> TaskRow:
-        """See `Environment`: a subtask that the tests don't have is refused, too."""
+        """See `Environment`: a subtask that the tests don't have is refused, too.
+
+        What NeMo Gym's rows have for an `id` is no name of the row: several have the same.
+        """
         parsed = super().split(row)
+        if is_gym_row(row):
+            parsed = parsed.model_copy(update={"id": None})
         task, contest = ContestTask.model_validate(parsed.task), Contest.model_validate(parsed.answer)
         if contest.subtasks and task.subtask is not None and task.subtask not in contest.subtasks:
             raise RowError("subtask", f"{task.subtask!r} is none of {', '.join(contest.subtasks)}")
