@@ -19,7 +19,7 @@ def least_changes(numbers: list[int]) -> list[int]:
     return [max(len(set(range(i)) - set(numbers)), numbers.count(i)) for i in counts]
 
 
-def tests() -> JsonObject:
+def hidden_tests() -> JsonObject:
     """The fields that a row needs to be graded."""
     return {
         "all_tests": {

@@ -8,7 +8,7 @@ import pytest
 
 from odradek.testing import play
 from odradek_competitive_coding_challenges import CompetitiveCodingChallenges
-from tests.oracle.making_mexes import CASES, least_changes, tests
+from tests.oracle.making_mexes import CASES, least_changes, hidden_tests
 
 
 def test_without_their_tests_the_rows_play_and_give_no_reward(recordings):
@@ -29,7 +29,7 @@ def test_each_recorded_reward_comes_out_again_on_cases_of_the_same_task(recordin
     rows = recordings("competitive_coding_challenges")
     environment = CompetitiveCodingChallenges({"seconds": 20})
 
-    ours = [play(environment, row.task | tests(), row.rollout.replies).reward for row in rows]
+    ours = [play(environment, row.task | hidden_tests(), row.rollout.replies).reward for row in rows]
 
     assert [reward.reward for reward in ours] == [row.rollout.reward for row in rows] == [0.0] * 5
     for reward, row in zip(ours, rows, strict=True):
@@ -55,6 +55,6 @@ int main() {
 
 def test_a_right_program_gets_the_reward_on_these_cases(recordings):
     row = recordings("competitive_coding_challenges")[0]
-    task = row.task | tests() | {"subtask_score": len(CASES)}
+    task = row.task | hidden_tests() | {"subtask_score": len(CASES)}
     reward = play(CompetitiveCodingChallenges({"seconds": 20}), task, [SOLUTION]).reward
     assert (reward.reward, reward.components["points"]) == (1.0, len(CASES))
