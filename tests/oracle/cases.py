@@ -27,7 +27,9 @@ def replay(environment: Environment, recording: Recording) -> float | None:
 
 def replay_on_own_cases(environment: Environment, recording: Recording) -> float | None:
     """The recorded replies, played once more; graded by cases of our own of the same task."""
-    reward = play(environment, {**recording.task, **making_mexes.hidden_tests()}, recording.rollout.replies).reward
+    reward = play(
+        environment, {**recording.task, **making_mexes.hidden_tests()}, recording.rollout.replies
+    ).reward
     return None if reward is None else reward.reward
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from odradek.testing import play
 from odradek_competitive_coding_challenges import CompetitiveCodingChallenges
-from tests.oracle.making_mexes import CASES, least_changes, hidden_tests
+from tests.oracle.making_mexes import CASES, hidden_tests, least_changes
 
 
 def test_without_their_tests_the_rows_play_and_give_no_reward(recordings):
