@@ -7,11 +7,14 @@ import sys
 
 from tests.oracle import recordings
 from tests.oracle.table import DOCUMENT, lines, rendered
+from tests.reasoning_gym import installing
 
 
 def main() -> None:
     if not recordings.names():
         sys.exit(f"no recorded rollouts in {recordings.home()}; ODRADEK_SHARED says where they are")
+    if installing.is_installed():
+        sys.path.append(str(installing.folder()))
     found = lines()
     DOCUMENT.write_text(rendered(DOCUMENT.read_text(), found))
     unexplained = [

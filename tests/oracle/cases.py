@@ -11,6 +11,7 @@ from odradek import Environment, JsonObject, Question
 from odradek.dialects.responses import read_output
 from odradek.testing import play
 from odradek_schemas.failures import Failure, FailureKind, Stage
+from tests.oracle import making_mexes
 from tests.oracle.recordings import Recording
 from tests.oracle.workplace import replay_with_true_actions
 
@@ -21,6 +22,14 @@ Replay = Callable[[Environment, Recording], float | None]
 def replay(environment: Environment, recording: Recording) -> float | None:
     """The recorded replies, played once more."""
     reward = play(environment, recording.task, recording.rollout.replies).reward
+    return None if reward is None else reward.reward
+
+
+def replay_on_own_cases(environment: Environment, recording: Recording) -> float | None:
+    """The recorded replies, played once more; graded by cases of our own of the same task."""
+    reward = play(
+        environment, {**recording.task, **making_mexes.hidden_tests()}, recording.rollout.replies
+    ).reward
     return None if reward is None else reward.reward
 
 
@@ -51,16 +60,24 @@ def _judge_said(row: JsonObject) -> Iterator[str]:
 class Case:
     """`differing`: for rows, counted from 0, whose reward is not the recorded one, why ours is right.
 
-    `note` is said in any case.
+    `note` is said in any case. `needs` is a module that not every machine has: without it, nothing is replayed.
     """
 
     settings: JsonObject = field(default_factory=dict)
     replay: Replay = replay
     differing: Mapping[int, str] = field(default_factory=dict)
     note: str = ""
+    needs: str | None = None
 
 
 CASES: dict[str, Case] = {
+    "code_gen": Case(settings={"seconds": 20}),
+    "competitive_coding_challenges": Case(
+        settings={"seconds": 20},
+        replay=replay_on_own_cases,
+        note="the tests (27 GB) are not published: graded by hand-checked cases of the same contest task",
+    ),
+    "reasoning_gym": Case(needs="reasoning_gym"),
     "mcqa": Case(
         differing={
             2: "recorded as 0 by an older rule; NeMo Gym 0.7.0 itself gives 1: the box holds the letter with its text behind"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from math import isclose
 from pathlib import Path
 
@@ -34,7 +35,7 @@ class Line:
     def cells(self) -> tuple[str, ...]:
         rows = str(len(self.recorded))
         if self.ours is None:
-            return self.name, rows, "", "", _NOT_THERE
+            return self.name, rows, "", "", f"needs {self.case.needs}" if self.case.needs else _NOT_THERE
         differing = self.differing
         return (
             self.name,
@@ -59,21 +60,32 @@ def lines() -> list[Line]:
 def _line(name: str) -> Line:
     case, rows = CASES.get(name, Case()), recordings.read(name)
     recorded = [row.rollout.reward for row in rows]
-    if name not in environment_names():
+    if name not in environment_names() or (case.needs and find_spec(case.needs) is None):
         return Line(name, recorded, None, case)
     environment = load_environment(name, case.settings)
     return Line(name, recorded, [case.replay(environment, row) for row in rows], case)
 
 
 def rendered(document: str, found: Iterable[Line]) -> str:
-    """The document with the table between its marks. Raises ValueError when it has no marks."""
+    """The document with the table between its marks; lines whose need is not met stay as they were.
+
+    Raises:
+        ValueError: it has no marks.
+    """
     before, begin, rest = document.partition(BEGIN)
-    _old, end, after = rest.partition(END)
+    old, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"{DOCUMENT} lacks the lines {BEGIN!r} and {END!r}")
     heads = ("| environment | rows | equal | different | why |", "|---|---|---|---|---|")
-    rows = [f"| {' | '.join(line.cells)} |" for line in found]
+    rows = [_kept(line, old) or f"| {' | '.join(line.cells)} |" for line in found]
     return "\n".join([f"{before}{begin}", *heads, *rows, f"{end}{after}"])
+
+
+def _kept(line: Line, table: str) -> str | None:
+    """The line of the table as it stands, where this machine can't tell what it should be."""
+    if line.ours is not None or line.case.needs is None:
+        return None
+    return next((old for old in table.splitlines() if old.startswith(f"| {line.name} |")), None)
 
 
 def _equal(recorded: float | None, ours: float | None) -> bool:

@@ -8,7 +8,7 @@ from odradek import Message
 from odradek.plugins import load_environment
 from tests.oracle import recordings
 from tests.oracle.cases import CASES, Case, replay
-from tests.oracle.table import DOCUMENT, Line, lines, rendered
+from tests.oracle.table import BEGIN, DOCUMENT, END, Line, lines, rendered
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +41,13 @@ def test_a_reward_that_differs_is_told():
 
 def test_an_environment_that_is_not_there_is_told():
     assert Line("x", [0.0], None, Case()).cells[:4] == ("x", "1", "", "")
+
+
+def test_a_line_whose_need_is_not_met_stays_as_it_was():
+    line = Line("x", [0.0], None, Case(needs="nothing"))
+    document = f"{BEGIN}\n| x | 1 | 1 | 0 |  |\n{END}"
+    assert "| x | 1 | 1 | 0 |  |" in rendered(document, [line])
+    assert "needs nothing" in rendered(f"{BEGIN}\n{END}", [line])
 
 
 def test_a_document_without_marks_is_refused():

@@ -8,30 +8,7 @@ import pytest
 
 from odradek.testing import play
 from odradek_competitive_coding_challenges import CompetitiveCodingChallenges
-
-
-def least_changes(numbers):
-    """For each i from 0 to n, how few numbers must change for i to be the smallest that is missing."""
-    found = []
-    for i in range(len(numbers) + 1):
-        absent = len(set(range(i)) - set(numbers))
-        found.append(max(absent, numbers.count(i)))
-    return "\n".join(map(str, found)) + "\n"
-
-
-CASES = {
-    "sample": [2, 2, 2, 0],
-    "alone": [0],
-    "far": [5, 5, 5, 5, 5],
-    "all": [0, 1, 2, 3],
-}
-HIDDEN = {
-    "all_tests": {
-        name: {"input": f"{len(numbers)}\n{' '.join(map(str, numbers))}\n", "output": least_changes(numbers)}
-        for name, numbers in CASES.items()
-    },
-    "subtasks": {"all_tests": {"aggregation": "sum_tests", "test_names": list(CASES)}},
-}
+from tests.oracle.making_mexes import CASES, hidden_tests, least_changes
 
 
 def test_without_their_tests_the_rows_play_and_give_no_reward(recordings):
@@ -44,7 +21,7 @@ def test_without_their_tests_the_rows_play_and_give_no_reward(recordings):
 
 
 def test_the_hand_checked_case():
-    assert least_changes(CASES["sample"]) == "1\n0\n3\n1\n2\n"
+    assert least_changes(CASES["sample"]) == [1, 0, 3, 1, 2]
 
 
 @pytest.mark.slow
@@ -52,7 +29,7 @@ def test_each_recorded_reward_comes_out_again_on_cases_of_the_same_task(recordin
     rows = recordings("competitive_coding_challenges")
     environment = CompetitiveCodingChallenges({"seconds": 20})
 
-    ours = [play(environment, row.task | HIDDEN, row.rollout.replies).reward for row in rows]
+    ours = [play(environment, row.task | hidden_tests(), row.rollout.replies).reward for row in rows]
 
     assert [reward.reward for reward in ours] == [row.rollout.reward for row in rows] == [0.0] * 5
     for reward, row in zip(ours, rows, strict=True):
@@ -78,6 +55,6 @@ int main() {
 
 def test_a_right_program_gets_the_reward_on_these_cases(recordings):
     row = recordings("competitive_coding_challenges")[0]
-    task = row.task | HIDDEN | {"subtask_score": len(CASES)}
+    task = row.task | hidden_tests() | {"subtask_score": len(CASES)}
     reward = play(CompetitiveCodingChallenges({"seconds": 20}), task, [SOLUTION]).reward
     assert (reward.reward, reward.components["points"]) == (1.0, len(CASES))

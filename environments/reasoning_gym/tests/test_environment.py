@@ -62,7 +62,7 @@ def test_rows_that_can_not_be_scored_are_refused(answer, reason):
     importlib.util.find_spec("reasoning_gym") is not None, reason="reasoning-gym is installed"
 )
 def test_without_the_library_there_is_no_reward_and_not_a_zero():
-    ReasoningGym().load_verifier()
+    ReasoningGym().warm_up()
     assert play(ReasoningGym(), ROW, ["<answer>4</answer>"]).reward is None
 
 

@@ -7,19 +7,22 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from odradek import Environment, JsonObject, Message, Reward, RowError, TaskRow, Trajectory, Unscored
+from odradek.dialects.nemo_gym import is_gym_row
 from odradek.transcript import output_text
 from odradek.verifiers.programs import (
+    Binary,
     CaseResult,
     CompileError,
     Outcome,
     ProgramSettings,
+    Runner,
     RunnerUnavailable,
     TextCase,
     compile_cpp,
     try_cases,
 )
 from odradek_competitive_coding_challenges.contest import Aggregation, Contest, Subtask
-from odradek_competitive_coding_challenges.replies import program
+from odradek_competitive_coding_challenges.replies import program, with_headers
 
 _PROMPT = """\
 Solve the task below in C++17. You may think first. End with a whole program in one block of code, which reads the standard
@@ -59,8 +62,13 @@ class CompetitiveCodingChallenges(Environment):
     settings: ContestSettings
 
     def split(self, row: JsonObject) -> TaskRow:
-        """See `Environment`: a subtask that the tests don't have is refused, too."""
+        """See `Environment`: a subtask that the tests don't have is refused, too.
+
+        What NeMo Gym's rows have for an `id` is no name of the row: several have the same.
+        """
         parsed = super().split(row)
+        if is_gym_row(row):
+            parsed = parsed.model_copy(update={"id": None})
         task, contest = ContestTask.model_validate(parsed.task), Contest.model_validate(parsed.answer)
         if contest.subtasks and task.subtask is not None and task.subtask not in contest.subtasks:
             raise RowError("subtask", f"{task.subtask!r} is none of {', '.join(contest.subtasks)}")
@@ -90,7 +98,7 @@ class CompetitiveCodingChallenges(Environment):
         runner, names = self.settings.runner, _names(graded)
         cases = [TextCase(contest.all_tests[name].input, contest.all_tests[name].output) for name in names]
         results = try_cases(
-            compile_cpp(source, runner),
+            _compiled(source, runner),
             cases,
             runner,
             self.settings.limits,
@@ -115,6 +123,19 @@ class CompetitiveCodingChallenges(Environment):
         }
         reward = share if self.settings.reward_mode == "fraction" else float(points >= wanted)
         return _reward(reward, points, compiled=True, details=details)
+
+
+def _compiled(source: str, runner: Runner) -> Binary:
+    """As it is, which is five times as fast, else with all headers, as NeMo Gym's server does it.
+
+    Raises:
+        CompileError: it compiles neither way.
+        RunnerUnavailable: see `compile_cpp`.
+    """
+    try:
+        return compile_cpp(source, runner)
+    except CompileError:
+        return compile_cpp(with_headers(source), runner)
 
 
 def _all_or_nothing(graded: Mapping[str, Subtask]) -> bool:

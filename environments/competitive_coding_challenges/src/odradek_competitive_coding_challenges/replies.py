@@ -8,8 +8,12 @@ _NAMESPACE = "using namespace std;"
 
 
 def program(text: str) -> str:
-    """The last block of C++, else the whole text; with all headers of the standard library, and its names if need be."""
+    """The last block of C++, else the whole text."""
     blocks = _BLOCK.findall(text)
-    source = str(blocks[-1]) if blocks else text
+    return str(blocks[-1]) if blocks else text
+
+
+def with_headers(source: str) -> str:
+    """The source with all headers of the standard library before it, and their names where it has not taken them."""
     names = "" if _NAMESPACE in source or "std::" in source else f"\n{_NAMESPACE}\n\n"
     return _ALL_HEADERS + names + source

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+TEST_SECONDS = 6.0
+"""Most time for one test; LiveCodeBench's own."""
+
 
 class RunnerUnavailable(RuntimeError):
     """Programs can't be run here, or not in the way that was asked for; says what to do."""
@@ -14,7 +17,7 @@ class RunnerUnavailable(RuntimeError):
 class Limits:
     """What a program may use. Each of its processes has the memory and the output for itself."""
 
-    seconds: float = 6.0
+    seconds: float = TEST_SECONDS
     """Wall clock."""
     memory_mib: int = 2048
     """Address space."""

@@ -22,7 +22,8 @@ _ESCAPED = 8
 
 _COMPILE = 'g++ -std=c++17 -O2 -x c++ -o "$TMPDIR/solution" "$1" && cat "$TMPDIR/solution"'
 _NOT_FOUND = 127
-_COMPILE_LIMITS = Limits(seconds=60, memory_mib=2048, output_bytes=64 << 20)
+_COMPILE_SECONDS = 60.0
+_COMPILE_LIMITS = Limits(_COMPILE_SECONDS, memory_mib=2048, output_bytes=64 << 20)
 
 
 class CompileError(ValueError):

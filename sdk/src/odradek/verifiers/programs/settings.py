@@ -4,7 +4,7 @@ from pydantic import BaseModel, Field
 
 from odradek.judging import Unscored
 from odradek.verifiers.programs.isolation import Isolation
-from odradek.verifiers.programs.jobs import Limits, Runner, RunnerUnavailable
+from odradek.verifiers.programs.jobs import TEST_SECONDS, Limits, Runner, RunnerUnavailable
 from odradek.verifiers.programs.local import local_runner
 
 
@@ -18,7 +18,7 @@ class ProgramSettings(BaseModel):
         default=None,
         description="Path of a Python (3.11 or later) for the programs, with its packages. None: the standard library.",
     )
-    seconds: float = Field(default=6.0, gt=0, description="Most time for one test.")
+    seconds: float = Field(default=TEST_SECONDS, gt=0, description="Most time for one test.")
     memory_mib: int = Field(default=2048, ge=64, description="Most address space of one process.")
     output_mib: int = Field(default=16, ge=1, description="Most output of one test.")
     processes: int = Field(default=32, ge=4, description="Most processes and threads of a program.")
