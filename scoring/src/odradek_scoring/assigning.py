@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from odradek.samples import samples
 from odradek_schemas import ids
+from odradek_schemas.base import trusted
 from odradek_schemas.codec import BlobCorrupt, BlobMissing, RecordError
 from odradek_schemas.events import RecordCoordinates, RewardAssigned, TrajectoryFinished
 from odradek_schemas.events.base import now
@@ -29,33 +30,38 @@ def announce(
 ) -> RewardAssigned:
     """The reward of a finished rollout, whose record lies `at`; masked exactly when the verdict brings none."""
     trajectory, reward = event.trajectory, verdict.reward
-    return RewardAssigned(
-        id=reward_id(event.rollout_id, scoring),
-        scoring=scoring,
-        run_id=event.run_id,
-        rollout_id=event.rollout_id,
-        reward=None if reward is None else reward.reward,
-        masked=reward is None,
-        components={} if reward is None else reward.components,
-        details={} if reward is None else reward.details,
-        status=trajectory.status,
-        truncated_by=trajectory.truncated_by,
-        failure=verdict.failure,
-        verifier=verdict.verifier,
-        environment=trajectory.environment,
-        model=trajectory.model,
-        group=trajectory.group,
-        sample=trajectory.sample,
-        turns=trajectory.turns,
-        attempt=trajectory.attempt,
-        usage=trajectory.usage,
-        cost=trajectory.cost,
-        policy_version=_policy(trajectory),
-        started_at=trajectory.started_at,
-        finished_at=trajectory.finished_at,
-        trajectory=at,
-        judgements=list(judgements),
-        samples=samples(trajectory).samples,
+    return trusted(
+        RewardAssigned,
+        {
+            "type": "RewardAssigned",
+            "time": now(),
+            "id": reward_id(event.rollout_id, scoring),
+            "scoring": scoring,
+            "run_id": event.run_id,
+            "rollout_id": event.rollout_id,
+            "reward": None if reward is None else reward.reward,
+            "masked": reward is None,
+            "components": {} if reward is None else reward.components,
+            "details": {} if reward is None else reward.details,
+            "status": trajectory.status,
+            "truncated_by": trajectory.truncated_by,
+            "failure": verdict.failure,
+            "verifier": verdict.verifier,
+            "environment": trajectory.environment,
+            "model": trajectory.model,
+            "group": trajectory.group,
+            "sample": trajectory.sample,
+            "turns": trajectory.turns,
+            "attempt": trajectory.attempt,
+            "usage": trajectory.usage,
+            "cost": trajectory.cost,
+            "policy_version": _policy(trajectory),
+            "started_at": trajectory.started_at,
+            "finished_at": trajectory.finished_at,
+            "trajectory": at,
+            "judgements": list(judgements),
+            "samples": samples(trajectory).samples,
+        },
     )
 
 
