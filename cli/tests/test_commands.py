@@ -217,6 +217,8 @@ def test_an_environment_that_must_be_told_where_its_world_is_says_so(odradek: An
     done = odradek("validate", "nemo_gym")
     assert done.exit_code == Exit.INVALID_INPUT
     assert "--set server_url=" in done.output
+    done = odradek("validate", "nemo_gym", "--set", "server_url=http://127.0.0.1:9")
+    assert done.exit_code == 0, done.output
 
 
 def test_an_environment_in_disorder_is_told(
