@@ -213,6 +213,14 @@ def test_the_built_in_environments_are_in_order(odradek: Any) -> None:
         assert report["examples"] >= fewer.get(about["name"], 20)
 
 
+def test_an_environment_that_must_be_told_where_its_world_is_says_so(odradek: Any) -> None:
+    done = odradek("validate", "nemo_gym")
+    assert done.exit_code == Exit.INVALID_INPUT
+    assert "--set server_url=" in done.output
+    done = odradek("validate", "nemo_gym", "--set", "server_url=http://127.0.0.1:9")
+    assert done.exit_code == 0, done.output
+
+
 def test_an_environment_in_disorder_is_told(
     odradek: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
