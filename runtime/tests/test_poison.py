@@ -1,6 +1,7 @@
 """Rule 7: a poisonous record goes to dead-letters together with a typed failure, in one transaction."""
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,15 @@ async def test_a_letter_and_its_failure_are_in_one_transaction(lab: Lab, shape: 
     await lab.set_largest_message(RESULTS, 1_000_000)
     await lab.answered(1)
     assert len(await lab.read(LETTERS)) == 1
+
+
+async def test_what_is_not_wanted_is_passed_by_unread(lab: Lab) -> None:
+    """Caught: a processor that decodes first, so that a record of no concern to it becomes a letter and a failure."""
+    bad = await poison(lab, "not JSON")
+    await lab.send_raw(CALLS, bad.key, bad.value, bad.headers)
+    await lab.send(CALLS, [call(2), call(3)])
+    unwanted = {call(1).id, call(3).id}
+    lab.start(replace(Tally().processor(), wanted=lambda topic, envelope: envelope.id not in unwanted))
+    (seen,) = await lab.answered(1)
+    assert seen.event.call_id == call(2).id
+    assert await lab.read(LETTERS) == []

@@ -166,6 +166,22 @@ def test_real_recordings_are_read_with_their_tasks(name):
     assert sorted(record.trajectory.group.task_id.rpartition("/")[2] for record in records) == list("01234")
 
 
+def test_answers_that_were_sealed_elsewhere_come_from_the_data_set(tmp_path, weather):
+    environment = load_environment("mcqa")
+    asking = {
+        "responses_create_params": {"input": "Weather?"},
+        "options": [{"A": "x"}],
+        "expected_answer": "A",
+    }
+    tasks = Tasks.of(environment, [asking])
+    path = tmp_path / "run.jsonl"
+    with open_writer(path, Format.ODRADEK) as writer:
+        writer.add(weather)
+    (record,) = read_records(path, tasks=tasks)
+    assert record.answer == {"expected_answer": "A"}
+    assert next(read_records(path)).answer is None
+
+
 def test_token_ids_of_a_real_recording_are_read():
     path = recordings("competitive_coding_challenges") / "example_rollouts.jsonl"
     records = list(read_records(path))

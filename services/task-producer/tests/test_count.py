@@ -5,8 +5,17 @@ import pytest
 
 from odradek_runtime.records import Record, Tombstone
 from odradek_schemas.codec import Envelope, InvalidValue
-from odradek_schemas.events import RunCountChanged, RunCountRecorded
+from odradek_schemas.events import (
+    Dataset,
+    RolloutRequested,
+    RunCountChanged,
+    RunCountRecorded,
+    RunFinished,
+    RunImported,
+)
 from odradek_schemas.failures import Failure, FailureKind, Stage
+from odradek_schemas.rollouts import Group, Limits
+from odradek_task_producer.app import wanted
 from odradek_task_producer.count import Count
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
@@ -118,3 +127,63 @@ def test_release_of_unknown_counts_writes_nothing() -> None:
     count = Count(0, 2)
     count.release("never-counted")
     assert not any(isinstance(output, Tombstone) for output in count.drain(0, NOW))
+
+
+def test_rollouts_that_were_imported_are_no_run_of_the_producers(world: Any, reward_for: Any) -> None:
+    """They are scored like others. Nothing is planned, told of or kept for them, and a run beside them is as ever."""
+    world.write(
+        RunImported(
+            id="old",
+            run_id="old",
+            environment="toy",
+            dataset=Dataset(uri="file:///a.jsonl", name="a.jsonl"),
+            format="nemo-gym",
+            digest="d",
+            model="m",
+            samples=1,
+            rollouts=4,
+        )
+    )
+    for number in range(4):
+        world.write(reward_for(_rollout(number)), "rewards")
+    world.request("r", tasks=2)
+    world.finish()
+    assert [event.run_id for event in world.read("runs", RunFinished)] == ["r"]
+    assert world.finished("r").counts.finished == 2
+    assert {event.run_id for event in world.read("tasks", RolloutRequested)} == {"r"}
+    left = [entry for partition in range(2) for entry in world.ledger(partition, compacted=True)]
+    assert {entry.run_id for entry in left} == {"r"}
+
+
+@pytest.mark.parametrize(
+    ("topic", "scoring", "expected"),
+    [
+        ("rewards", "primary", True),
+        ("rewards", "recorded", False),
+        ("rewards", "again-1", False),
+        ("rewards", None, True),
+        ("runs", None, True),
+    ],
+)
+def test_only_first_rewards_are_decoded(topic: str, scoring: str | None, expected: bool) -> None:
+    envelope = Envelope("RewardAssigned", "i", "r", "r/0/0", scoring, None, None)
+    assert wanted(topic, envelope) is expected
+
+
+def _rollout(number: int) -> RolloutRequested:
+    name = f"old/{number}/0"
+    return RolloutRequested(
+        id=name,
+        run_id="old",
+        rollout_id=name,
+        group=Group(task_id=f"old/{number}", size=1),
+        sample=0,
+        environment="toy",
+        harness="tool_calling",
+        model="m",
+        messages=[],
+        session=False,
+        task={},
+        seed=0,
+        limits=Limits(),
+    )

@@ -8,7 +8,7 @@ from pydantic_core import from_json
 
 from odradek.environment import Environment
 from odradek.formats import atif, nemo_gym, own, parquet
-from odradek.formats.foreign import Source, Tasks
+from odradek.formats.foreign import Source, Tasks, asked
 from odradek.formats.lines import read_lines
 from odradek.formats.records import BadRecord, Format, Record
 from odradek_schemas.base import JsonObject
@@ -35,7 +35,7 @@ def read_records(
     Args:
         format: what the file is in; None: each row is looked at.
         environment: whose rollouts they are, for rows of other programs: it reads their tasks and answers.
-        tasks: the tasks, where the rows do not bring them along.
+        tasks: the tasks, where the rows do not bring them along, or where their answers were sealed for others.
 
     Raises:
         OSError: the file can't be read.
@@ -55,7 +55,8 @@ def scan_records(
 ) -> Iterator[tuple[int, Record | BadRecord]]:
     """The same, with the number of each line, and in the place of a row that can't be used what is wrong with it."""
     if path.is_dir() or path.suffix == ".parquet":
-        yield from parquet.read_rows(path)
+        for number, found in parquet.read_rows(path):
+            yield number, found if isinstance(found, BadRecord) else _answered(found, tasks)
         return
     source = Source(path.name, _run_id(path), environment, tasks)
     for line, row in _rows(path):
@@ -92,10 +93,18 @@ def _read(row: JsonObject, format: Format | None, source: Source, line: int) -> 
     if reader is None:
         return BadRecord(line, "", f"is none of {', '.join(_READERS)}")
     try:
-        record = reader(row, source, line)
+        return _answered(reader(row, source, line), tasks=source.tasks)
     except BadRecord as error:
         return error
-    return record
+
+
+def _answered(record: Record, tasks: Tasks | None) -> Record:
+    """The record with its task's answer in the clear, where the data set has it: one that is sealed opens elsewhere."""
+    trajectory = record.trajectory
+    if tasks is None or record.answer is not None or trajectory.sealed_answer is None:
+        return record
+    found = tasks.by_text.get(asked(trajectory.messages[: trajectory.prompt_messages]))
+    return record if found is None else record._replace(answer=found[1].answer)
 
 
 def _run_id(path: Path) -> str:
