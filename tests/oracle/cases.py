@@ -6,6 +6,7 @@ the trajectory is scored. An entry may set the environment, replay otherwise, or
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
 from odradek import Environment, JsonObject, Question
 from odradek.dialects.responses import read_output
@@ -51,16 +52,30 @@ def _judge_said(row: JsonObject) -> Iterator[str]:
 class Case:
     """`differing`: for rows, counted from 0, whose reward is not the recorded one, why ours is right.
 
-    `note` is said in any case.
+    `note` is said in any case. `library`: a module that not every installation has; without it, the environment's line is
+    left as it is.
     """
 
     settings: JsonObject = field(default_factory=dict)
     replay: Replay = replay
     differing: Mapping[int, str] = field(default_factory=dict)
     note: str = ""
+    library: str | None = None
 
+    @property
+    def can_be_replayed(self) -> bool:
+        return self.library is None or find_spec(self.library) is not None
+
+
+_HIDDEN = (
+    "masked: the hidden tests are not shipped; on cases of the same task, made by its definition, the recorded programs get"
+    " the recorded 0 (the environment's tests)"
+)
 
 CASES: dict[str, Case] = {
+    "code_gen": Case(settings={"seconds": 20}),
+    "competitive_coding_challenges": Case(differing=dict.fromkeys(range(5), _HIDDEN)),
+    "reasoning_gym": Case(library="reasoning_gym"),
     "mcqa": Case(
         differing={
             2: "recorded as 0 by an older rule; NeMo Gym 0.7.0 itself gives 1: the box holds the letter with its text behind"

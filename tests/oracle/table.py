@@ -12,6 +12,7 @@ from tests.oracle.cases import CASES, Case
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "environments.md"
 BEGIN, END = "<!-- oracle: begin (make oracle) -->", "<!-- oracle: end -->"
+_HEADS = ("| environment | rows | equal | different | why |", "|---|---|---|---|---|")
 _NOT_THERE = "no environment of this name is installed"
 
 
@@ -47,13 +48,16 @@ class Line:
     def _why(self) -> Iterable[str]:
         if self.case.note:
             yield self.case.note
+        reasons: dict[str, list[str]] = {}
         for row in self.differing:
-            yield f"row {row}: {self.case.differing.get(row, 'unexplained')}"
+            reasons.setdefault(self.case.differing.get(row, "unexplained"), []).append(str(row))
+        for reason, rows in reasons.items():
+            yield f"row{'s' * (len(rows) > 1)} {', '.join(rows)}: {reason}"
 
 
 def lines() -> list[Line]:
-    """One line for each environment that something is recorded of."""
-    return [_line(name) for name in recordings.names()]
+    """One line for each environment that something is recorded of and that can be replayed here."""
+    return [_line(name) for name in recordings.names() if CASES.get(name, Case()).can_be_replayed]
 
 
 def _line(name: str) -> Line:
@@ -66,14 +70,18 @@ def _line(name: str) -> Line:
 
 
 def rendered(document: str, found: Iterable[Line]) -> str:
-    """The document with the table between its marks. Raises ValueError when it has no marks."""
+    """The document with the table between its marks; lines that were not found anew stay.
+
+    Raises:
+        ValueError: it has no marks.
+    """
     before, begin, rest = document.partition(BEGIN)
-    _old, end, after = rest.partition(END)
+    old, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"{DOCUMENT} lacks the lines {BEGIN!r} and {END!r}")
-    heads = ("| environment | rows | equal | different | why |", "|---|---|---|---|---|")
-    rows = [f"| {' | '.join(line.cells)} |" for line in found]
-    return "\n".join([f"{before}{begin}", *heads, *rows, f"{end}{after}"])
+    rows = {row.split("|")[1].strip(): row for row in old.strip().splitlines()[len(_HEADS) :]}
+    rows |= {line.name: f"| {' | '.join(line.cells)} |" for line in found}
+    return "\n".join([f"{before}{begin}", *_HEADS, *(rows[name] for name in sorted(rows)), f"{end}{after}"])
 
 
 def _equal(recorded: float | None, ours: float | None) -> bool:
