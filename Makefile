@@ -78,7 +78,8 @@ reliability: .venv/dev.done ## Write the table of docs/reliability.md anew from 
 
 .PHONY: oracle
 oracle: .venv/dev.done ## Replay NeMo Gym's recorded rollouts and write the table of docs/environments.md anew (ODRADEK_SHARED=folder)
-	@$(BIN)/python -m tests.oracle
+	@PYTHONPATH="$$($(BIN)/python -c 'from tests.reasoning_gym.__main__ import install; print(install())')" \
+		$(BIN)/python -m tests.oracle
 
 .PHONY: format
 format: .venv/dev.done ## Format the code and mend what ruff can mend

@@ -25,6 +25,8 @@ MODELS = (Limits, RunRequested, ModelSettings)
 
 PACES = {
     # How often something is looked at or done: nobody waits longer for it than for the deadline around it.
+    "odradek.verifiers.mathematics.AGAIN_SECONDS",
+    "odradek.verifiers.reward_models.FIRST_PAUSE_SECONDS",
     "odradek_cli.attendance.LOOK_SECONDS",
     "odradek_cli.watching.PLAIN_EVERY_SECONDS",
     "odradek_cli.watching.SILENCE_SECONDS",

@@ -9,6 +9,7 @@ from odradek import Environment, Reward, Trajectory
 from odradek_schemas.failures import FailureKind
 from odradek_scoring.child import Bench
 from odradek_scoring.exchange import Job
+from tests.support.scoring import make_pool
 
 MakeJob = Callable[..., Job]
 
@@ -52,3 +53,18 @@ def test_what_can_not_be_loaded_is_a_typed_failure(job: MakeJob) -> None:
     assert failure is not None
     assert failure.kind is FailureKind.VERIFIER_ERROR
     assert "odradek[abacus]" in failure.message
+
+
+async def test_what_is_slow_to_load_costs_nobody_a_reward(job: MakeJob) -> None:
+    """Loading takes as long as a start may; the verifier's own deadline, which is shorter, holds after it."""
+    pool = make_pool(job_seconds=1.0)
+    try:
+        slow = {"load_seconds": 1.5}
+        verdict = await pool.verify(job()._replace(settings=slow))
+        stuck = await pool.verify(job("loop")._replace(settings={"load_seconds": 0.1}))
+    finally:
+        await pool.close()
+
+    assert verdict.failure is None
+    assert stuck.failure is not None
+    assert "longer than 1 s" in stuck.failure.message

@@ -105,7 +105,7 @@ def _work(bench: Bench, jobs: list[Job], send: Callable[[bytes], None], progress
     verdicts: dict[int, Verdict] = {}
     reported = time.monotonic()
     for index, job in enumerate(jobs):
-        _mark(progress, index)
+        progress.mark(index, time.monotonic(), loading=True)
         verdicts[index] = bench.verdict(job, partial(_mark, progress, index))
         if (now := time.monotonic()) - reported > _REPORT_SECONDS:
             send(_report(verdicts))

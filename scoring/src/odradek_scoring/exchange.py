@@ -20,6 +20,7 @@ OUT_OF_MEMORY = 77
 
 _STARTED = struct.Struct("=d")
 _INDEX = struct.Struct("=q")
+_LOADING = struct.Struct("=?")
 _NOTHING = -1
 
 
@@ -57,16 +58,20 @@ def framed(payload: bytes) -> bytes:
 
 
 class Progress:
-    """A page shared by both sides: which job of the batch the process is at, and since when (monotonic, seconds)."""
+    """A page shared by both sides: which job of the batch the process is at, and since when (monotonic, seconds).
+
+    `loading`: it is loading what the job needs, which may take as long as a start.
+    """
 
     SIZE = mmap.PAGESIZE
 
     def __init__(self, descriptor: int) -> None:
         self._page: Any = mmap.mmap(descriptor, self.SIZE)
 
-    def mark(self, index: int, now: float) -> None:
+    def mark(self, index: int, now: float, loading: bool = False) -> None:
         """The time goes first: read in between, an old job with a new time harms nobody."""
         _STARTED.pack_into(self._page, 0, now)
+        _LOADING.pack_into(self._page, _STARTED.size + _INDEX.size, loading)
         _INDEX.pack_into(self._page, _STARTED.size, index)
 
     def clear(self, now: float) -> None:
@@ -77,6 +82,11 @@ class Progress:
         index: int = _INDEX.unpack_from(self._page, _STARTED.size)[0]
         started: float = _STARTED.unpack_from(self._page, 0)[0]
         return (None if index == _NOTHING else index), started
+
+    @property
+    def loading(self) -> bool:
+        flag: bool = _LOADING.unpack_from(self._page, _STARTED.size + _INDEX.size)[0]
+        return flag
 
     def close(self) -> None:
         self._page.close()

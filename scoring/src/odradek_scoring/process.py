@@ -111,15 +111,19 @@ class VerifierProcess:
             return _ending(await self._exit, self._bounds)
 
     async def _hear(self, since: float, patience: float) -> Report:
-        """The next report. The process must get on to something new every `patience` seconds, first from `since`."""
+        """The next report. The process must get on to something new every `patience` seconds, first from `since`.
+
+        To load an environment takes as long as a start may.
+        """
         report = asyncio.create_task(self._read())
         try:
             while not report.done():
                 index, started = self._progress.read()
-                deadline = max(started, since) + patience
+                allowed = self._bounds.start_seconds if self._progress.loading else patience
+                deadline = max(started, since) + allowed
                 await asyncio.wait(
                     {report, self._exit},
-                    timeout=max(0.0, deadline - time.monotonic()),
+                    timeout=max(0.0, min(deadline - time.monotonic(), patience)),
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 if report.done():
@@ -127,7 +131,7 @@ class VerifierProcess:
                 if self._exit.done():
                     raise EOFError
                 if time.monotonic() >= deadline and self._progress.read() == (index, started):
-                    raise await self._overdue(index, patience)
+                    raise await self._overdue(index, allowed)
             return report.result()
         except (EOFError, OSError, ValueError) as error:
             ending = await self.end()

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +27,10 @@ class Nasty(Environment):
 
     class Settings(BaseModel):
         judge: str | None = None
+        load_seconds: float = 0.0
+
+    def warm_up(self) -> None:
+        time.sleep(self.settings.load_seconds)
 
     def verify(self, trajectory: Trajectory, answer: "Nasty.Answer | None") -> Reward | Verification:
         if trajectory.task["deed"] == "ask":

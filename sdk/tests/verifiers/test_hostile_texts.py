@@ -5,7 +5,7 @@ import pytest
 from odradek.verifiers import documents, instructions, numbers, verdicts
 from odradek.verifiers.documents import Format
 
-LONG = 200_000
+LONG = 100_000
 TEXTS = {
     "dots": "." * LONG + "a",
     "brackets": "[" * LONG,

@@ -18,8 +18,8 @@ from typing import Any
 from odradek.verifiers.libraries import needed
 
 _EXTRA = "math"
-_SECONDS = 4.0
-_AGAIN_SECONDS = 0.1
+MOST_SECONDS = 4.0
+AGAIN_SECONDS = 0.1
 _PLACES = 6
 _DIGITS = 30
 _LONGEST = 100_000
@@ -50,7 +50,7 @@ class _TimeIsUp(BaseException):
     """No `Exception`, so that no library on the way takes it for its own."""
 
 
-def compare(text: str, expected: str, seconds: float = _SECONDS) -> Symbolic:
+def compare(text: str, expected: str, seconds: float = MOST_SECONDS) -> Symbolic:
     r"""Whether the last expression in `text` equals `expected`, given in LaTeX; what is in `\boxed{}` goes first.
 
     Several boxes with nothing but words between them are read as a set: pass the last one (`boxes.last_box`) by itself
@@ -156,7 +156,7 @@ def _library() -> Any:
 def _bounded(seconds: float) -> Iterator[None]:
     """Interrupt what runs here when its processor time is up, and again while it does not stop."""
     previous = signal.signal(signal.SIGVTALRM, _interrupt)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, _AGAIN_SECONDS)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, AGAIN_SECONDS)
     try:
         yield
     finally:

@@ -22,10 +22,11 @@ from odradek_schemas.base import JsonObject
 from odradek_schemas.failures import Failure, FailureKind, Stage
 from odradek_schemas.messages import Message
 
+MOST_SECONDS = 8.0
 _MOST_BYTES = 1 << 20
 _CHUNK = 1 << 16
 _SHOWN = 200
-_PAUSE_SECONDS = 0.1
+FIRST_PAUSE_SECONDS = 0.1
 _KINDS: dict[int, FailureKind] = {
     HTTPStatus.UNAUTHORIZED: FailureKind.AUTH,
     HTTPStatus.FORBIDDEN: FailureKind.AUTH,
@@ -46,7 +47,7 @@ class RewardModel:
     url: str
     model: str | None = None
     score: str = "score"
-    seconds: float = 8.0
+    seconds: float = MOST_SECONDS
     tries: int = 3
     key_variable: str | None = None
     body: JsonObject | None = None
@@ -70,7 +71,7 @@ class RewardModel:
             try:
                 return self._rate(messages, deadline)
             except Unscored as unscored:
-                pause = _PAUSE_SECONDS * 2 ** (self.tries - 1 - left)
+                pause = FIRST_PAUSE_SECONDS * 2 ** (self.tries - 1 - left)
                 if not left or not unscored.failure.retried or time.monotonic() + pause >= deadline:
                     raise
                 time.sleep(pause)
