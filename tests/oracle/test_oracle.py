@@ -39,17 +39,6 @@ def test_a_reward_that_differs_is_told():
     assert line.cells == ("x", "4", "2", "2", "all; row 1: because; row 2: unexplained")
 
 
-def test_rows_that_differ_for_one_reason_are_told_together():
-    line = Line("x", [0.0, 1.0], [None, None], Case(differing={0: "because", 1: "because"}))
-    assert line.cells[-1] == "rows 0, 1: because"
-
-
-def test_lines_that_can_not_be_found_here_stay():
-    there = rendered(f"{BEGIN}\n{END}", [Line("x", [0.0], [0.0], Case()), Line("a", [1.0], [1.0], Case())])
-    changed = rendered(there, [Line("x", [0.0], [1.0], Case())])
-    assert "| a | 1 | 1 | 0 |  |\n| x | 1 | 0 | 1 | row 0: unexplained |" in changed
-
-
 def test_an_environment_that_is_not_there_is_told():
     assert Line("x", [0.0], None, Case()).cells[:4] == ("x", "1", "", "")
 
