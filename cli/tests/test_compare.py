@@ -258,14 +258,3 @@ def test_a_page_that_cant_be_written_is_an_error_of_one_line(
     world.write(*played(makes, "r", [1.0]))
     done = odradek("results", "r", "--html", str(tmp_path / "no" / "page.html"))
     assert (done.exit_code, "can't be written" in done.stderr) == (Exit.INVALID_INPUT, True)
-
-
-COMMANDS = re.findall(
-    r"^\$ odradek (.*)$", (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(), re.M
-)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_guides_commands_are_understood(odradek: Any, command: str) -> None:
-    done = odradek(*command.split())
-    assert done.exit_code == Exit.NO_STACK, done.output
