@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -173,3 +174,21 @@ def _is_gone(pid: int) -> bool:
         return status.read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
         return True
+
+
+async def test_a_process_that_is_not_gone_in_time_costs_nobody_else(
+    job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = Pool(1, Bounds(job_seconds=0.5, start_seconds=60.0, memory_mib=1024))
+    await pool.verify(job())
+    spared: list[int] = []
+    monkeypatch.setattr("odradek_scoring.process._BURIAL_SECONDS", 0.1)
+    with monkeypatch.context() as patch:
+        patch.setattr("odradek_scoring.process.os.killpg", lambda pid, _: spared.append(pid))
+        verdict = await pool.verify(job("loop"))
+    assert verdict.failure is not None
+    assert verdict.failure.kind is FailureKind.VERIFIER_DEADLINE
+    assert _reward(await pool.verify(job())) == 1.0
+    for pid in spared:
+        os.killpg(pid, signal.SIGKILL)
+    await pool.close()

@@ -12,10 +12,15 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+import structlog
+
 from odradek_scoring.exchange import HEADER, OUT_OF_MEMORY, Job, Progress, Report, Verdict, framed
 
 _BURIAL_SECONDS = 10.0
+"""How long a killed process may take to be gone: a busy system takes its time with much memory."""
 _SECRETS = "ODRADEK_SEALING_"
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -101,14 +106,20 @@ class VerifierProcess:
         return self._progress.read()[0]
 
     async def end(self) -> str:
-        """Kill the process and all that it started; returns how it ended, for a person."""
+        """Kill the process and all that it started; returns how it ended, for a person.
+
+        One that the system does not let go of in time is left to it: nobody waits for it any longer.
+        """
         if not self._ended:
             self._ended = True
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._writer.close()
-        async with asyncio.timeout(_BURIAL_SECONDS):
-            return _ending(await self._exit, self._bounds)
+        await asyncio.wait({self._exit}, timeout=_BURIAL_SECONDS)
+        if self._exit.done():
+            return _ending(self._exit.result(), self._bounds)
+        log.error("a verifier process was killed and is not gone", pid=self._process.pid)
+        return f"its process was killed, and was not gone {_BURIAL_SECONDS:g} s later"
 
     async def _hear(self, since: float, patience: float) -> Report:
         """The next report. The process must get on to something new every `patience` seconds, first from `since`.
