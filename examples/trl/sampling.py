@@ -47,8 +47,9 @@ class Sampler:
     def load(self, weights: bytes) -> None:
         """Replace the weights by those of a safetensors file. Raises RuntimeError: they are of another model."""
         with self._lock:
-            self._model.load_state_dict(load(weights), strict=False, assign=False)
-            self._model.tie_weights()
+            told = self._model.load_state_dict(load(weights), strict=False)  # tied ones are sent once
+            if told.unexpected_keys:
+                raise RuntimeError(f"unknown weights: {', '.join(told.unexpected_keys[:5])}")
 
     async def sample(self, wish: Wish) -> Reply:
         self._waiting.append(wish)
@@ -94,8 +95,8 @@ class Sampler:
         noises = torch.tensor(np.stack(noise, axis=1), dtype=torch.float32)
         chosen, logprobs, past = [], [], None
         for step in range(longest):
-            out = self._model(shown, past_key_values=past, use_cache=True)
-            past = out.past_key_values
+            out = self._model(shown, cache=past, use_cache=True)
+            past = out.cache
             spread = torch.log_softmax(out.logits[:, -1].float() / divisors, -1)
             shown = (spread + noises[step]).argmax(-1, keepdim=True)
             chosen.append(shown)
