@@ -27,7 +27,7 @@ SCRIPTS = {"grpo": "grpo.py", "async": "async_grpo.py"}
 SPARE_TASKS = 64
 """Beyond those that the steps need: groups may be dropped for their age."""
 GROUPS_A_STEP, GROUP, TOKENS = 4, 8, 16
-COMMAND_SECONDS, START_SECONDS, STEP_SECONDS, END_SECONDS = 300.0, 120.0, 60.0, 20.0
+COMMAND_SECONDS, START_SECONDS, STEP_SECONDS, END_SECONDS = 300.0, 300.0, 60.0, 20.0
 
 
 def main() -> None:
