@@ -1,14 +1,17 @@
 """TRL for the CPU in a cache, with what odradek-training needs: installed once for each lock."""
 
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support import cache
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "locks" / "trl.txt"
+EXAMPLE = ROOT / "examples/trl"
 STUBS = Path(__file__).with_name("stubs.py")
 PYTHON = "3.11"
 INSTALL_SECONDS = 1800
@@ -38,6 +41,23 @@ def install() -> float:
         packages = folder() / f"venv/lib/python{PYTHON}/site-packages"
         _do([str(python()), str(STUBS), str(packages)])
     return time.monotonic() - began
+
+
+def letters() -> Path:
+    """A folder that holds the example's environment as it is installed: on `PYTHONPATH`, its entry point is found."""
+    target = folder() / "letters"
+    uv = [str(Path(sys.executable).with_name("uv")), "--quiet", "--no-config"]
+    where = ["--target", str(target), "--no-deps", "--no-build-isolation", "--upgrade"]
+    _do([*uv, "pip", "install", "--python", sys.executable, *where, str(EXAMPLE / "letters")])
+    return target
+
+
+def player(out: Path, trainer: str, steps: int, more: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The command that plays the example, and its environment."""
+    command = [sys.executable, str(EXAMPLE / "play.py"), "--trainer", trainer, "--python", str(python())]
+    path = [str(ROOT / package / "src") for package in OURS]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([*path, str(folder() / "letters")])}
+    return [*command, "--out", str(out), "--steps", str(steps), *more], env
 
 
 def _install_packages(venv: Path) -> None:

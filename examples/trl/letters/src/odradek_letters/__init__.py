@@ -1,5 +1,5 @@
 """Write a wanted letter, again and again: an easy task for a tiny model."""
 
-from odradek_letters.environment import LETTERS, LONGEST, Letters
+from odradek_letters.environment import LONGEST, Letters
 
-__all__ = ["LETTERS", "LONGEST", "Letters"]
+__all__ = ["LONGEST", "Letters"]

@@ -4,7 +4,6 @@ from pydantic import BaseModel, Field
 
 from odradek import Environment, Message, Reward, Trajectory
 
-LETTERS = "abcd"
 LONGEST = 16
 """Letters of a reply that count."""
 
@@ -16,7 +15,7 @@ class Letters(Environment):
     harness = "single_turn"
 
     class Task(BaseModel):
-        letter: str = Field(pattern=f"^[{LETTERS}]$")
+        letter: str = Field(pattern="^[a-z]$")
 
     def prompt(self, task: Task) -> list[Message]:
         return [Message(role="user", content=f"write {task.letter}:")]
