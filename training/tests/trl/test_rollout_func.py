@@ -8,7 +8,6 @@ from odradek_training import PolicyUnordered
 from odradek_training.trl import RolloutFunc, position_in, stream_reward, with_behaviour_logprobs
 from odradek_training.trl.rollout_func import StreamEnded
 
-
 pytestmark = pytest.mark.usefixtures("libraries")
 
 
