@@ -116,15 +116,17 @@ def test_a_worker_that_never_started_can_be_stopped(stream_of: Any) -> None:
     RolloutWorker(stream_of([])).stop()
 
 
+@pytest.mark.parametrize("wrapped", [False, True], ids=["plain", "accelerate's"])
 def test_the_position_is_that_of_what_was_trained_on_not_of_what_was_taken(
-    stream_of: Any, group_of: Any, makes: Any, playing: Any, state: Any
+    stream_of: Any, group_of: Any, makes: Any, playing: Any, state: Any, wrapped: bool
 ) -> None:
     """Batches of a group each: while one is trained on, the next is collated already, and more wait in the queue."""
     worker = playing(RolloutWorker(stream_of([pair(group_of, makes, task) for task in range(4)])))
     told: list[Any] = []
     callback = worker.callback(lambda step, tasks: told.append((step, list(tasks))))
     loader = SimpleNamespace(collate_fn=lambda examples: "a batch")
-    callback.on_train_begin(None, state, None, train_dataloader=loader)
+    given = SimpleNamespace(base_dataloader=loader, collate_fn=loader.collate_fn) if wrapped else loader
+    callback.on_train_begin(None, state, None, train_dataloader=given)
 
     def collate() -> Any:
         rows = [SimpleNamespace(samples=[vars(sample) for sample in take(worker, 2)])]

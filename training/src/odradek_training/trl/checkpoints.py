@@ -80,7 +80,7 @@ def trained_callback(trained: Trained, on_trained: OnTrained | None) -> Any:
             self._tasks: list[str] = []
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-            loader = more["train_dataloader"]
+            loader = getattr(more["train_dataloader"], "base_dataloader", more["train_dataloader"])
             loader.collate_fn = _watched(loader.collate_fn, trained)
 
         def on_substep_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:

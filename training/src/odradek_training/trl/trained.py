@@ -40,7 +40,15 @@ class Trained:
         self._batches.append(Counter(numbers))
 
     def train(self) -> Sequence[str]:
-        """The oldest batch was trained on; returns the tasks whose groups that completes."""
+        """The oldest batch was trained on; returns the tasks whose groups that completes.
+
+        Raises:
+            RuntimeError: none was collated.
+        """
+        if not self._batches:
+            raise RuntimeError(
+                "a batch was trained on that the collator was not seen to make: is this a TRL newer than 1.16?"
+            )
         batch = self._batches.popleft()
         self._trained += batch
         newest, tasks = max(batch), []
