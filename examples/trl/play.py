@@ -130,6 +130,8 @@ def _train(asked: argparse.Namespace, run: str, stack: dict[str, Any], server: s
     if asked.kill_at is not None:
         with _running(command, asked.out / "trainer-killed.log", env) as process:
             _wait(process, steps, asked.kill_at)
+            if process.poll() is not None:
+                sys.exit(f"the trainer ended before it was killed: see {asked.out / 'trainer-killed.log'}")
             process.kill()
             print(f"killed the trainer after step {last_step(steps)}")
     with _running(command, asked.out / "trainer.log", env) as process:
