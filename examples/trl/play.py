@@ -18,6 +18,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,9 @@ SCRIPTS = {"grpo": "grpo.py", "async": "async_grpo.py"}
 SPARE_TASKS = 64
 """Beyond those that the steps need: groups may be dropped for their age."""
 GROUPS_A_STEP, GROUP, TOKENS = 4, 8, 16
-COMMAND_SECONDS, START_SECONDS, STEP_SECONDS, END_SECONDS = 300.0, 300.0, 60.0, 20.0
+COMMAND_SECONDS, START_SECONDS, STEP_SECONDS, END_SECONDS = 600.0, 600.0, 120.0, 20.0
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+"""Threads spin while they wait for each other: beside other work two are many times slower, and the model is tiny."""
 
 
 def main() -> None:
@@ -37,10 +40,11 @@ def main() -> None:
     model = asked.out / "model"
     if not model.exists():
         _do([str(asked.python), "tiny_model.py", str(model)])
-    with _policy_server(asked, model) as server, _stack(asked.out / "odradek", server) as stack:
+    with _policy_server(asked, model) as server, _stack(asked.out / "odradek", server.url) as stack:
+        server.wait()
         run = _request_run(asked)
         began = time.monotonic()
-        _train(asked, run, stack, server, model)
+        _train(asked, run, stack, server.url, model)
         print(
             f"{asked.steps} steps in {time.monotonic() - began:.0f} s; see {asked.out / 'trainer/steps.jsonl'}"
         )
@@ -77,17 +81,28 @@ def odradek(*arguments: str) -> str:
     return done.stdout
 
 
-@contextmanager
-def _policy_server(asked: argparse.Namespace, model: Path) -> Iterator[str]:
-    url = f"http://127.0.0.1:{(port := _free_port())}"
-    command = [str(asked.python), "policy_server.py", "--model", str(model), "--port", str(port)]
-    with _running(command, asked.out / "policy_server.log") as process:
+@dataclass(frozen=True)
+class _Server:
+    """The policy server, which starts while the stack does."""
+
+    url: str
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+    def wait(self) -> None:
         until = time.monotonic() + START_SECONDS
-        while not _answers(f"{url}/health"):
-            if process.poll() is not None or time.monotonic() > until:
-                sys.exit(f"the policy server did not start: see {asked.out / 'policy_server.log'}")
+        while not _answers(f"{self.url}/health"):
+            if self.process.poll() is not None or time.monotonic() > until:
+                sys.exit(f"the policy server did not start: see {self.log}")
             time.sleep(0.2)
-        yield url
+
+
+@contextmanager
+def _policy_server(asked: argparse.Namespace, model: Path) -> Iterator[_Server]:
+    port, log = _free_port(), asked.out / "policy_server.log"
+    command = [str(asked.python), "policy_server.py", "--model", str(model), "--port", str(port)]
+    with _running(command, log) as process:
+        yield _Server(f"http://127.0.0.1:{port}", process, log)
 
 
 @contextmanager
@@ -163,7 +178,11 @@ def _running(
 ) -> Iterator["subprocess.Popen[bytes]"]:
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, cwd=HERE, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}
+            command,
+            cwd=HERE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**ONE_THREAD, **os.environ, **(env or {})},
         )
     try:
         yield process
@@ -178,7 +197,13 @@ def _running(
 
 def _do(command: list[str]) -> str:
     done = subprocess.run(
-        command, cwd=HERE, check=True, timeout=COMMAND_SECONDS, stdout=subprocess.PIPE, text=True
+        command,
+        cwd=HERE,
+        check=True,
+        timeout=COMMAND_SECONDS,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**ONE_THREAD, **os.environ},
     )
     return done.stdout
 

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import torch
 from aiohttp import web
 from sampling import Reply, Sampler, Wish
 from transformers import AutoTokenizer
@@ -106,7 +105,6 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True, help="a folder with model and tokenizer")
     parser.add_argument("--port", type=int, default=8400)
     asked = parser.parse_args()
-    torch.set_num_threads(1)
     web.run_app(PolicyServer(asked.model).app(), host=HOST, port=asked.port, print=lambda line: None)
 
 

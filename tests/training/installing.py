@@ -65,7 +65,7 @@ def _install_packages(venv: Path) -> None:
     uv = [str(Path(sys.executable).with_name("uv")), "--quiet", "--no-config"]
     _do([*uv, "venv", "--python", PYTHON, str(venv)])
     packages = ["--no-deps", "--require-hashes", "--requirement", str(LOCK)]
-    _do([*uv, "pip", "install", "--python", str(venv), *packages])
+    _do([*uv, "pip", "install", "--compile-bytecode", "--python", str(venv), *packages])
 
 
 def _do(command: list[str]) -> None:
