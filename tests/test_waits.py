@@ -71,9 +71,6 @@ PACES = {
     "odradek_scoring.pool._SLOW_SECONDS",
     "odradek_training.server.HEARTBEAT_SECONDS",
     "odradek_training.trl.worker._FULL_SECONDS",
-    "odradek_verifier_worker.child._REPORT_SECONDS",
-    "odradek_verifier_worker.pool._BATCH_SECONDS",
-    "odradek_verifier_worker.pool._SLOW_SECONDS",
     "ODRADEK_PROGRESS_SECONDS",
     "ODRADEK_PURGE_INTERVAL_SECONDS",
 }
