@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,12 @@ TITLES = {"grpo": "GRPOTrainer", "async": "AsyncGRPOTrainer"}
 PICTURE = ROOT / "docs/training.svg"
 
 
-def measure(trainer: str, results: Results, steps: int, more: Sequence[str]) -> None:
+def measure(trainer: str, results: Results, steps: int, kill_at: int | None) -> None:
     """Train once, and keep the curve."""
+    more = [] if kill_at is None else ["--kill-at", str(kill_at)]
     with (
         tempfile.TemporaryDirectory(prefix="odradek-training-") as name,
-        results.series(f"training.{trainer}", steps=steps, group=8, groups=4) as series,
+        results.series(f"training.{trainer}", steps=steps, rollouts=32, kill_at=kill_at) as series,
     ):
         command, env = player(Path(name), trainer, steps, more)
         subprocess.run(command, env=env, check=True, timeout=SECONDS)
@@ -52,13 +54,14 @@ def whole_course(path: Path) -> list[dict[str, Any]]:
 
 
 def figures(logged: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Reward at both ends, the pace, and how far behind rollouts were."""
+    """Reward at both ends, seconds in all and of the median step, and how far behind rollouts were."""
     times = [line["time"] for line in logged]
+    paces = [later - sooner for sooner, later in pairwise(times)]
     return {
         "reward_at_first": round(statistics.fmean(line["reward"] for line in logged[:ENDS]), 4),
         "reward_at_last": round(statistics.fmean(line["reward"] for line in logged[-ENDS:]), 4),
         "seconds": round(times[-1] - times[0], 1),
-        "seconds_per_step": round((times[-1] - times[0]) / max(1, len(times) - 1), 3),
+        "seconds_per_step": round(statistics.median(paces), 3),
         "clipped": round(statistics.fmean(line["clip_ratio/region_mean"] for line in logged), 4),
         "staleness": round(statistics.fmean(map(staleness, logged)), 3),
     }
@@ -85,18 +88,19 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("trainers", nargs="*", choices=[*TITLES, []], default=[*TITLES])
+    parser.add_argument("trainers", nargs="*", metavar="TRAINER", help=", ".join(TITLES))
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument(
         "--kill-at", type=int, help="kill the trainer after this step, once, and start it again"
     )
     given = parser.parse_args()
+    if unknown := [name for name in given.trainers if name not in TITLES]:
+        parser.error(f"no trainer is called {', '.join(unknown)}; there are {', '.join(TITLES)}")
     install()
     letters()
     results = Results(RESULTS)
-    more = [] if given.kill_at is None else ["--kill-at", str(given.kill_at)]
     for trainer in given.trainers or TITLES:
-        measure(trainer, results, given.steps, more)
+        measure(trainer, results, given.steps, given.kill_at)
         print(f"{trainer}: {json.dumps(results.latest[f'training.{trainer}']['figures'])}", file=sys.stderr)
         PICTURE.write_text(picture(results.latest))
 
