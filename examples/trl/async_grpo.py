@@ -18,12 +18,11 @@ from setting_up import (
     no_prompts,
     start_of,
     tokenizer,
-    whole_checkpoint,
 )
 from trl.experimental.async_grpo import AsyncGRPOConfig, AsyncGRPOTrainer
 
 from odradek_training import RewardStream
-from odradek_training.trl import RolloutWorker
+from odradek_training.trl import RolloutWorker, last_checkpoint
 
 MAX_STALENESS = 4
 
@@ -46,7 +45,7 @@ class Weights:
 def main() -> None:
     asked = arguments(__doc__)
     without_a_gpu()
-    checkpoint = whole_checkpoint(asked.out)
+    checkpoint = last_checkpoint(asked.out)
     position, step = start_of(checkpoint)
     server, steps = Server(asked), Steps(asked.out)
     stream = RewardStream(

@@ -15,17 +15,16 @@ from setting_up import (
     no_prompts,
     start_of,
     tokenizer,
-    whole_checkpoint,
 )
 from trl import GRPOConfig, GRPOTrainer
 
 from odradek_training import RewardStream
-from odradek_training.trl import RolloutFunc, stream_reward, with_behaviour_logprobs
+from odradek_training.trl import RolloutFunc, last_checkpoint, stream_reward, with_behaviour_logprobs
 
 
 def main() -> None:
     asked = arguments(__doc__)
-    checkpoint = whole_checkpoint(asked.out)
+    checkpoint = last_checkpoint(asked.out)
     position, _ = start_of(checkpoint)
     server, steps = Server(asked), Steps(asked.out)
 

@@ -5,7 +5,7 @@ import json
 import os
 import time
 import urllib.request
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,9 @@ import torch
 from datasets import Dataset
 from safetensors.torch import save
 from transformers import AutoTokenizer, TrainerCallback
-from transformers.trainer_utils import get_last_checkpoint
 
 from odradek_training.announcing import PolicyAnnouncer
-from odradek_training.trl import position_in
+from odradek_training.trl import position_in, step_of
 
 PUSH_SECONDS = 60.0
 GROUP = 8
@@ -81,17 +80,11 @@ class Steps(TrainerCallback):
             print(f"step {state.global_step}: reward {logs['reward']:.3f}", flush=True)
 
 
-def whole_checkpoint(folder: Path) -> Path | None:
-    """The last checkpoint, if there is one; the position of the stream is in it."""
-    found = get_last_checkpoint(folder) if folder.exists() else None
-    return None if found is None else Path(found)
-
-
 def start_of(checkpoint: Path | None) -> tuple[Any, int]:
     """Where the stream goes on, and the step of the checkpoint."""
     if checkpoint is None:
         return None, 0
-    return position_in(checkpoint), int(checkpoint.name.rpartition("-")[2])
+    return position_in(checkpoint), step_of(checkpoint) or 0
 
 
 def common(asked: argparse.Namespace) -> dict[str, Any]:
@@ -124,6 +117,3 @@ def tokenizer(asked: argparse.Namespace) -> Any:
 def no_prompts() -> Dataset:
     """Trainers want a data set; the tasks come with Odradek's run."""
     return Dataset.from_dict({"prompt": ["-"] * BATCH})
-
-
-Reward = Callable[..., list[float | None]]

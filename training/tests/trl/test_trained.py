@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odradek_training.trl import NoPosition, position_in
+from odradek_training.trl import NoPosition, last_checkpoint, position_in
 from odradek_training.trl.trained import Trained
 
 
@@ -78,3 +78,13 @@ def test_a_checkpoint_without_a_position_is_told(tmp_path: Path, written: Any, w
         (tmp_path / "trainer_state.json").write_text(written)
     with pytest.raises(NoPosition, match=why):
         position_in(tmp_path)
+
+
+def test_the_last_checkpoint_is_one_that_was_written_to_its_end(tmp_path: Path) -> None:
+    """By number, not by name; a trainer may be killed while it writes the newest."""
+    assert last_checkpoint(tmp_path) is None
+    for name, written in (("9", "{}"), ("10", "{}"), ("11", '{"global_'), ("12", None), ("best", "{}")):
+        (tmp_path / f"checkpoint-{name}").mkdir()
+        if written is not None:
+            (tmp_path / f"checkpoint-{name}/trainer_state.json").write_text(written)
+    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-10"

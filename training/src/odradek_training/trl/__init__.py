@@ -5,7 +5,7 @@ Nothing of TRL, transformers, numpy or torch is imported before a trainer needs 
 """
 
 from odradek_training.trl.behaviour import with_behaviour_logprobs
-from odradek_training.trl.checkpoints import NoPosition, position_in
+from odradek_training.trl.checkpoints import NoPosition, last_checkpoint, position_in, step_of
 from odradek_training.trl.rollout_func import RolloutFunc, stream_reward
 from odradek_training.trl.worker import RolloutWorker
 
@@ -13,7 +13,9 @@ __all__ = [
     "NoPosition",
     "RolloutFunc",
     "RolloutWorker",
+    "last_checkpoint",
     "position_in",
+    "step_of",
     "stream_reward",
     "with_behaviour_logprobs",
 ]

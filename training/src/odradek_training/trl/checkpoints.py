@@ -19,6 +19,32 @@ class NoPosition(ValueError):
     """A checkpoint does not tell where the stream stood."""
 
 
+def last_checkpoint(folder: Path | str) -> Path | None:
+    """The newest checkpoint in a trainer's `output_dir` that was written to its end; None: there is none.
+
+    A trainer that is killed while it writes one leaves it without its `trainer_state.json`, or with half of it: that
+    file comes last.
+    """
+    found = [
+        path for path in Path(folder).glob("checkpoint-*") if step_of(path) is not None and _is_whole(path)
+    ]
+    return max(found, key=lambda path: step_of(path) or 0, default=None)
+
+
+def step_of(checkpoint: Path) -> int | None:
+    """The step that a checkpoint is of, by its name; None: it is named otherwise."""
+    number = checkpoint.name.rpartition("-")[2]
+    return int(number) if number.isdecimal() else None
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    try:
+        json.loads((checkpoint / STATE_FILE).read_text())
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def position_in(checkpoint: Path | str) -> JsonObject:
     """What to open the stream with when a trainer goes on from `checkpoint`, a folder.
 
