@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,7 +72,8 @@ def test_of_several_sequences_the_one_in_which_most_was_chosen_is_taken(
 @pytest.mark.parametrize("second", [(0.0, []), None], ids=["no tokens", "a partial group"])
 def test_what_lacks_counts_for_nothing(stream_of: Any, group_of: Any, makes: Any, second: Any) -> None:
     rollouts = [(1.0, [makes.tokens(1, 2, 3)]), *([second] if second else [])]
-    batch = RolloutFunc(stream_of([group_of(0, *rollouts)]))(["-", "-"], trainer())
+    group = replace(group_of(0, *rollouts), size=2)
+    batch = RolloutFunc(stream_of([group]))(["-", "-"], trainer())
     assert batch["env_mask"] == [[1, 1], [0, 0]]
     assert batch["odradek_reward"] == [1.0, None]
     assert {len(column) for column in batch.values()} == {2}
@@ -88,6 +90,14 @@ def test_a_group_without_any_tokens_is_passed_over(stream_of: Any, group_of: Any
 def test_a_batch_of_broken_groups_is_refused(stream_of: Any) -> None:
     with pytest.raises(ValueError, match="3 holds no whole groups of num_generations=2"):
         RolloutFunc(stream_of([]))(["-"] * 3, trainer())
+
+
+def test_groups_of_another_size_are_refused(stream_of: Any, group_of: Any, makes: Any) -> None:
+    larger = group_of(0, *[(1.0, [makes.tokens(1, 2)])] * 3)
+    with pytest.raises(
+        ValueError, match="plays 3 rollouts of each task, the trainer compares num_generations=2"
+    ):
+        RolloutFunc(stream_of([larger]))(["-", "-"], trainer())
 
 
 def test_a_stream_that_ends_is_told(stream_of: Any) -> None:

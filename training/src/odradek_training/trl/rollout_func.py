@@ -45,7 +45,7 @@ class RolloutFunc:
         """As many completions as there are prompts, groups together.
 
         Raises:
-            ValueError: this process's share of a batch is not made of whole groups.
+            ValueError: this process's share of a batch is not made of whole groups, or the run's are of another size.
             StreamEnded: there are no more groups.
             StreamError: the stream can't go on; see its kinds.
         """
@@ -66,9 +66,15 @@ class RolloutFunc:
         """The next group that can be trained on.
 
         Raises:
+            ValueError: the run's groups are not of the trainer's size.
             StreamEnded, StreamError
         """
         for group in self._stream:
+            if group.size != size:
+                raise ValueError(
+                    f"run {group.run_id} plays {group.size} rollouts of each task, the trainer compares "
+                    f"num_generations={size}: let them be the same"
+                )
             completions = filled(map(completion_of, group.rewards), size)
             if completions:
                 self._taken.append(group.task_id)
