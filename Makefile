@@ -43,6 +43,10 @@ test-reasoning-gym: .venv/dev.done ## Install the reasoning-gym library (220 MB,
 test-nemo-gym: .venv/dev.done ## Install NeMo Gym (1 GB, for a Python 3.13) and play its own servers through the bridge
 	@$(BIN)/python -m tests.nemo_gym $(PYTEST)
 
+.PHONY: test-training
+test-training: .venv/dev.done ## Install TRL for the CPU (2 GB, x86-64 Linux) and train on rollouts of a local stack: it learns, and is killed
+	@$(BIN)/python -m tests.training $(PYTEST)
+
 .PHONY: check
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh
 	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .

@@ -7,7 +7,7 @@ import argparse
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,6 +18,8 @@ APART = ("reasoning-gym",)
 
 NEMO_GYM_PYTHON = "3.13.14"
 """What NeMo Gym asks for."""
+TRAINERS = ("odradek-schemas", "odradek", "odradek-runtime", "odradek-training")
+"""What is installed beside a trainer."""
 WRITTEN_BY = "# Written by `make lock`: do not edit.\n"
 
 
@@ -36,11 +38,14 @@ def main() -> None:
     write_lock("reasoning_gym", read("reasoning_gym.in"), [*more, *constraints])
     write_lock("vllm", read("vllm.in"), [*more, *changes("vllm")])
     write_lock("nemo-gym", read("nemo-gym.in"), [*more, *changes("nemo-gym")], NEMO_GYM_PYTHON)
+    of_trainers = [*read("trl.in"), *workspace_requirements(TRAINERS)]
+    write_lock("trl", of_trainers, [*more, *changes("trl"), "--constraints", str(LOCKS / "run.txt")])
 
 
-def workspace_requirements() -> list[str]:
-    """The third-party requirements, extras included, of all packages of the workspace."""
+def workspace_requirements(names: Collection[str] = ()) -> list[str]:
+    """The third-party requirements, extras included, of all packages of the workspace, or of some."""
     projects = [tomllib.loads(path.read_text())["project"] for path in package_files()]
+    projects = [project for project in projects if not names or project["name"] in names]
     lines = {line for project in projects for line in requirements(project)}
     return sorted(
         line for line in lines if not is_own(distribution(line)) and distribution(line) not in APART

@@ -70,6 +70,7 @@ PACES = {
     "odradek_scoring.pool._BATCH_SECONDS",
     "odradek_scoring.pool._SLOW_SECONDS",
     "odradek_training.server.HEARTBEAT_SECONDS",
+    "odradek_training.trl.worker._FULL_SECONDS",
     "ODRADEK_PROGRESS_SECONDS",
     "ODRADEK_PURGE_INTERVAL_SECONDS",
 }

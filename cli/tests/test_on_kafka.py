@@ -199,6 +199,7 @@ def test_run_uploads_asks_watches_and_reports(world: Any, makes: Any, odradek: A
             "9",
         ],
         *["--harness", "single_turn", "--temperature", "0.5", "--max-tokens", "99", "--max-turns", "4"],
+        *["--demand", "0"],
     )
     producer.join()
     assert done.exit_code == 0, done.output
@@ -213,6 +214,7 @@ def test_run_uploads_asks_watches_and_reports(world: Any, makes: Any, odradek: A
         99,
     )
     assert request.limits.max_turns == 4
+    assert request.demand == 0
     reference = reference_of(request.dataset.uri)
     assert reference is not None
     content = asyncio.run(open_blob_store((tmp_path / "blobs").as_uri()).get(reference))

@@ -45,6 +45,12 @@ def run(
         int, typer.Option(min=1, max=MOST_CONCURRENCY, help="Most unfinished rollouts at any time.")
     ] = 64,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many tasks.")] = None,
+    demand: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Admit so many rollouts, and more as a trainer asks for them; without it, all."
+        ),
+    ] = None,
     harness: Annotated[str | None, typer.Option(help="Another harness than the environment's.")] = None,
     temperature: Annotated[float | None, typer.Option(min=0, help="Sampling temperature.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens of one reply.")] = None,
@@ -84,6 +90,7 @@ def run(
         samples=samples,
         limit=limit,
         concurrency=concurrency,
+        demand=demand,
         seed=seed,
         settings=settings,
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
