@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from aiokafka.errors import OffsetOutOfRangeError
 from aiokafka.structs import TopicPartition
 
 from odradek_runtime.intake import Intake
@@ -12,7 +13,7 @@ from odradek_schemas.codec import InvalidValue
 from odradek_schemas.events import RecordCoordinates, TrajectoryFinished
 from odradek_schemas.topics import TRAJECTORIES
 
-MOST_RECORDS = 1000
+MOST_RECORDS = 2000
 MOST_BYTES = 8 << 20
 """Of one piece: its rewards go into one transaction."""
 
@@ -40,10 +41,16 @@ class Trajectories:
             KafkaError: the broker does not answer.
         """
         place = TopicPartition(self._topic, partition)
-        first, last = (await log_bounds(self._bootstrap, [place]))[place]
+        try:
+            return await self._read(place, start, end)
+        except OffsetOutOfRangeError:
+            first, last = (await log_bounds(self._bootstrap, [place]))[place]
+            return await self._read(place, max(start, first), min(end, last))
+
+    async def _read(self, place: TopicPartition, start: int, end: int) -> Piece:
         records: list[Record] = []
         size = 0
-        async for batch in read_log(self._bootstrap, place, max(start, first), min(end, last)):
+        async for batch in read_log(self._bootstrap, place, start, end):
             for raw in batch:
                 records.append(self._opened(raw))
                 size += len(raw.value or b"")
