@@ -5,7 +5,13 @@ import inspect
 import pytest
 
 from odradek_schemas import events
-from odradek_schemas.events import Event, PositionsCommitted, SessionStateChanged
+from odradek_schemas.events import (
+    Event,
+    ModelCallCompleted,
+    ModelCallFailed,
+    PositionsCommitted,
+    SessionStateChanged,
+)
 from odradek_schemas.events.base import RolloutEvent, RunEvent
 from odradek_schemas.examples import examples
 from odradek_schemas.topics import BY_NAME, CONTROL, TOPICS, WORKERS, Kept, Topic
@@ -19,9 +25,14 @@ def declared_events() -> set[type[Event]]:
     return found - {Event}
 
 
-def test_every_event_is_on_exactly_one_topic_and_positions_on_each_workers_own() -> None:
+def test_every_event_has_its_topic_and_those_of_several_readers_one_for_each() -> None:
     placed = [event for topic in TOPICS for event in topic.events]
-    assert {event for event in placed if placed.count(event) > 1} == {PositionsCommitted}
+    several = {event for event in placed if placed.count(event) > 1}
+    assert several == {PositionsCommitted, ModelCallCompleted, ModelCallFailed}
+    assert {topic.name for topic in TOPICS if ModelCallCompleted in topic.events} == {
+        "model-results",
+        "judge-results",
+    }
     assert placed.count(PositionsCommitted) == len(WORKERS)
     homeless = {event.__name__ for event in declared_events() - set(placed)}
     assert homeless == ONLY_INSIDE_OTHERS
