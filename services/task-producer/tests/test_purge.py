@@ -17,7 +17,7 @@ INPUTS = {
     "task-producer": ("runs", "run-progress", "rewards"),
     AGENT: ("tasks", "model-results", "observations"),
     "env-worker": ("tool-actions",),
-    VERIFIER: ("trajectories",),
+    VERIFIER: ("trajectories", "judge-results", "rescores"),
     GATEWAY: ("model-calls",),
 }
 """What each worker commits; its own tests hold it to that."""
