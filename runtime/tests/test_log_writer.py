@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from runtime_lab import until
 
+from odradek_local.testing import create_topics
 from odradek_runtime.blobs import FileBlobStore
 from odradek_runtime.intake import Intake
 from odradek_runtime.log_follower import LogFollower
 from odradek_runtime.log_writer import LogWriter, NotWrittenError
 from odradek_runtime.names import Names
-from odradek_runtime.topics import apply_topics
 from odradek_schemas.events import Event, ModelAccessEnded
 
 TOPIC = "model-access"
@@ -31,7 +31,7 @@ def ended(number: int, reason: str = "enough") -> ModelAccessEnded:
 
 @pytest.mark.kafka
 async def test_a_follower_sees_what_was_there_and_what_comes(kafka: str, prefix: str, tmp_path: Path) -> None:
-    await apply_topics(kafka, prefix, 2)
+    await create_topics(kafka, prefix, 2, TOPIC)
     names, blobs = Names(prefix), FileBlobStore(tmp_path)
     writer = LogWriter(kafka, "test", names, blobs, 10)
     seen: list[Event] = []

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent / "lab"))
 
 from stream_lab import PARTITIONS, Makes, World
 
-from odradek_runtime.topics import apply_topics
+from odradek_local.testing import create_topics
 
 
 @pytest.fixture
@@ -20,5 +20,5 @@ def makes() -> Makes:
 
 @pytest.fixture
 def world(kafka: str, prefix: str, tmp_path: Path) -> World:
-    asyncio.run(apply_topics(kafka, prefix, PARTITIONS))
+    asyncio.run(create_topics(kafka, prefix, PARTITIONS, "runs", "control", "rewards"))
     return World(kafka, prefix, tmp_path / "blobs")

@@ -30,7 +30,7 @@ from odradek_runtime.positions import Position, parse_position
 from odradek_runtime.progress import read_positions
 from odradek_runtime.records import Output, Outputs, Record
 from odradek_runtime.settings import WorkerSettings
-from odradek_runtime.topics import COMPACTED, apply_topics
+from odradek_runtime.topics import COMPACTED
 from odradek_runtime.tuning import tune_aiokafka
 from odradek_runtime.worker import Worker
 from odradek_schemas.codec import RecordError, decode, encode, read_envelope
@@ -47,6 +47,8 @@ from odradek_schemas.messages import Message, Usage
 from odradek_schemas.topics import BY_NAME, positions_topic
 
 CALLS, RESULTS, JOURNAL, LETTERS = "model-calls", "model-results", "journal", "dead-letters"
+TOPICS = ("control", CALLS, RESULTS, JOURNAL, "sessions", "ledger", LETTERS)
+"""What tests write to and read, of the declared topics."""
 PROCESSORS = ("echo", "tally", "join", "raises", "cancels", "direct", "sessions", "counting")
 """What tests call their processors."""
 DEADLINE = 25.0
@@ -338,7 +340,6 @@ class Lab:
 
     async def set_up(self) -> None:
         tune_aiokafka()
-        await apply_topics(self.bootstrap, self.prefix, self.partitions)
         await self._keep_positions_of(*PROCESSORS)
         self._producer = AIOKafkaProducer(bootstrap_servers=self.bootstrap, max_request_size=4_000_000)
         await self._producer.start()

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from front_lab import Conductor, Front, StartFront
 
-from odradek_runtime.topics import apply_topics
+from odradek_local.testing import create_topics
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ async def start_front(
     kafka: str, prefix: str, tmp_path: Path, conductor: Conductor
 ) -> AsyncIterator[StartFront]:
     """Starts front ends on one log."""
-    await apply_topics(kafka, prefix, 2)
+    await create_topics(kafka, prefix, 2, "control", "model-access", "model-results")
     running: list[Front] = []
 
     async def start(**model: Any) -> Front:
