@@ -18,8 +18,12 @@ APART = ("reasoning-gym",)
 
 NEMO_GYM_PYTHON = "3.13.14"
 """What NeMo Gym asks for."""
+
 TRAINERS = ("odradek-schemas", "odradek", "odradek-runtime", "odradek-training")
 """What is installed beside a trainer."""
+
+ADAPTED = {"verl": PYTHON, "skyrl": "3.12", "verifiers": PYTHON}
+"""The trainers that adapters are tried with, and their Pythons."""
 WRITTEN_BY = "# Written by `make lock`: do not edit.\n"
 
 
@@ -40,6 +44,10 @@ def main() -> None:
     write_lock("nemo-gym", read("nemo-gym.in"), [*more, *changes("nemo-gym")], NEMO_GYM_PYTHON)
     of_trainers = [*read("trl.in"), *workspace_requirements(TRAINERS)]
     write_lock("trl", of_trainers, [*more, *changes("trl"), "--constraints", str(LOCKS / "run.txt")])
+    for name, python in ADAPTED.items():
+        write_lock(
+            name, [*read(f"{name}.in"), *workspace_requirements(TRAINERS)], [*more, *changes(name)], python
+        )
 
 
 def workspace_requirements(names: Collection[str] = ()) -> list[str]:
