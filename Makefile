@@ -47,6 +47,10 @@ test-nemo-gym: .venv/dev.done ## Install NeMo Gym (1 GB, for a Python 3.13) and 
 test-training: .venv/dev.done ## Install TRL for the CPU (2 GB, x86-64 Linux) and train on rollouts of a local stack: it learns, and is killed
 	@$(BIN)/python -m tests.training $(PYTEST)
 
+.PHONY: test-trainers
+test-trainers: .venv/dev.done ## Install verl, SkyRL and verifiers for the CPU (5 GB, x86-64 Linux) and give them rollouts (ONLY="name ...")
+	@$(BIN)/python -m tests.trainers $(if $(ONLY),--only $(ONLY)) -- $(PYTEST)
+
 .PHONY: check
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh
 	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .

@@ -10,13 +10,13 @@ from odradek_training.adapters.skyrl import Generated, StreamGenerator
 pytestmark = pytest.mark.trainers
 
 
-def generate(stream: Any, *, step_wise: bool) -> Generated:
+def generate(stream: Any, *, step_wise: bool, uid: str = "0") -> Generated:
     """One group of three, asked for as SkyRL's trainer does."""
     from skyrl.train.generators.utils import prepare_generator_input
 
-    prompt = {"prompt": [], "env_class": None, "env_extras": {}, "uid": "0"}
+    prompt = {"prompt": [], "env_class": None, "env_extras": {}, "uid": uid}
     batch, uids = prepare_generator_input([prompt], 3, {}, "odradek", "train", 1)
-    assert uids == ["0"] * 3
+    assert uids == [uid] * 3
     return asyncio.run(StreamGenerator(stream, step_wise=step_wise).generate(batch))
 
 
@@ -40,7 +40,7 @@ def test_a_group_with_a_masked_rollout_is_never_generated(stream_of: Any, groups
 def test_outputs_are_joined_and_measured(stream_of: Any, groups: list[Any], step_wise: bool) -> None:
     from skyrl.train.generators.utils import concatenate_generator_outputs, get_metrics_from_generator_output
 
-    outputs = [generate(stream_of(groups), step_wise=step_wise) for _ in range(2)]
+    outputs = [generate(stream_of(groups), step_wise=step_wise, uid=uid) for uid in "01"]
     joined = concatenate_generator_outputs(outputs, step_wise=step_wise)
     assert joined["response_ids"] == outputs[0]["response_ids"] * 2
     uids = [one.instance_id for one in joined["trajectory_ids"]]

@@ -112,7 +112,7 @@ def test_a_batch_is_what_verls_worker_makes_of_the_outputs(worker: Any, groups: 
     theirs = worker._postprocess(asyncio.run(padded()))
     ours = adapter.data_proto(found, PROMPT, RESPONSE)
     assert set(ours.batch.keys()) == set(theirs.batch.keys())
-    for name in ours.batch.keys():
+    for name in ours.batch.keys():  # noqa: SIM118 (a TensorDict iterates over its rows)
         assert ours.batch[name].tolist() == theirs.batch[name].tolist(), name
     assert ours.non_tensor_batch["min_global_steps"].tolist() == [3, 4, 3]
     assert theirs.non_tensor_batch["min_global_steps"].tolist() == [3, 4, 3]
@@ -136,9 +136,11 @@ def test_advantages_of_verl_are_the_groups_and_masked_rollouts_are_not_there(gro
 
 def test_a_batch_joins_a_batch_of_verls_own(groups: list[Any]) -> None:
     import numpy
+    import torch
     from verl import DataProto
 
-    own = DataProto.from_dict(non_tensors={"data_source": numpy.array(["x"] * 3, dtype=object)})
+    source = numpy.array(["x"] * 3, dtype=object)
+    own = DataProto.from_dict({"dummy_tensor": torch.zeros(3, 1)}, non_tensors={"data_source": source})
     joined = own.union(adapter.data_proto(rows(groups[0]), PROMPT, RESPONSE))
     assert len(joined) == 3
     assert set(joined.non_tensor_batch) >= {"data_source", "uid", "rollout_id"}

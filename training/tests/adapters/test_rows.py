@@ -102,6 +102,12 @@ def test_a_stream_that_ends_says_why_groups_were_passed_over(
         take(stream_of([group_of(0, (1.0, []), (1.0, [makes.tokens(1, 2)]))]), 1, 2)
 
 
+def test_a_run_of_groups_of_another_size_is_refused(stream_of: Any, group_of: Any, makes: Any) -> None:
+    tokens = [makes.tokens(1, 2)]
+    with pytest.raises(ValueError, match=r"run r plays 3 rollouts of each task.* --samples 2"):
+        take(stream_of([group_of(0, (1.0, tokens), (1.0, tokens), (0.0, tokens))]), 1, 2)
+
+
 @pytest.mark.parametrize("name", ["verl", "skyrl", "prime_rl", "nemo_rl"])
 def test_no_trainer_is_imported_with_its_adapter(name: str) -> None:
     heavy = "{'torch', 'numpy', 'verl', 'skyrl', 'verifiers', 'nemo_rl', 'ray', 'transformers'}"

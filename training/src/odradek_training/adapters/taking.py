@@ -27,6 +27,7 @@ def take(stream: SyncStream, groups: int, size: int) -> list[list[list[Row]]]:
     wanted in their place.
 
     Raises:
+        ValueError: the run's groups are of another size.
         GroupsEnded: there are no more.
         StreamError: the stream can't go on; see its kinds.
     """
@@ -37,6 +38,11 @@ def take(stream: SyncStream, groups: int, size: int) -> list[list[list[Row]]]:
         group = next(stream, None)
         if group is None:
             raise GroupsEnded(_told(passed))
+        if group.size != size:
+            raise ValueError(
+                f"run {group.run_id} plays {group.size} rollouts of each task, the trainer compares {size}: begin a run "
+                f"with --samples {size}, or set the trainer's number of rollouts for a prompt to {group.size}"
+            )
         found = rollouts(group)
         if len(found) == size:
             taken.append(found)
@@ -51,5 +57,5 @@ def _told(passed: int) -> str:
         return over
     return (
         f"{over} (for this batch {passed} groups were passed over, since not every rollout in them is scored and has "
-        "tokens: does the model return token ids and logprobs, and is group_size the trainer's?)"
+        "tokens: does the model return token ids and logprobs?)"
     )
