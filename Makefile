@@ -48,7 +48,7 @@ test-training: .venv/dev.done ## Install TRL for the CPU (2 GB, x86-64 Linux) an
 	@$(BIN)/python -m tests.training $(PYTEST)
 
 .PHONY: test-trainers
-test-trainers: .venv/dev.done ## Install verl, SkyRL and verifiers for the CPU (5 GB, x86-64 Linux) and give them rollouts (ONLY="name ...")
+test-trainers: .venv/dev.done ## Install verl, SkyRL, verifiers and Unsloth for the CPU (7 GB, x86-64 Linux) and give them rollouts (ONLY="name ...")
 	@$(BIN)/python -m tests.trainers $(if $(ONLY),--only $(ONLY)) -- $(PYTEST)
 
 .PHONY: check

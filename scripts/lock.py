@@ -22,7 +22,7 @@ NEMO_GYM_PYTHON = "3.13.14"
 TRAINERS = ("odradek-schemas", "odradek", "odradek-runtime", "odradek-training")
 """What is installed beside a trainer."""
 
-ADAPTED = {"verl": PYTHON, "skyrl": "3.12", "verifiers": PYTHON}
+ADAPTED = {"verl": PYTHON, "skyrl": "3.12", "verifiers": PYTHON, "unsloth": PYTHON}
 """The trainers that adapters are tried with, and their Pythons."""
 WRITTEN_BY = "# Written by `make lock`: do not edit.\n"
 

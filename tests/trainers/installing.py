@@ -12,7 +12,7 @@ from tests.support import cache
 
 ROOT = Path(__file__).parents[2]
 STUBS = ROOT / "tests/training/stubs.py"
-PYTHONS = {"verl": "3.11", "skyrl": "3.12", "verifiers": "3.11"}
+PYTHONS = {"verl": "3.11", "skyrl": "3.12", "verifiers": "3.11", "unsloth": "3.11"}
 """The trainers, and what each runs on."""
 WITHOUT_TORCH = ("verifiers",)
 INSTALL_SECONDS = 1800

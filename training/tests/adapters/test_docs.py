@@ -5,7 +5,7 @@ import importlib
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -24,10 +24,31 @@ class Opened:
     def __enter__(self) -> Any:
         return self
 
+    def __exit__(self, *told: Any) -> None:
+        """There is nothing to close."""
+
+    def position(self) -> dict[str, Any]:
+        return {}
+
+
+class Trainer:
+    """TRL's, which trains on nothing."""
+
+    made: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, **told: Any) -> None:
+        Trainer.made = told
+
+    def train(self) -> None:
+        """At once."""
+
 
 @pytest.fixture
 def page(modules: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the page's Python defines."""
+    modules.put("unsloth")
+    modules.put("trl", GRPOTrainer=Trainer)
+    modules.put("transformers", TrainerCallback=object)
     modules.put("skyrl.train.entrypoints.main_base", BasePPOExp=object)
     kinds = {name: name for name in ("int64", "float32", "bool")}
     modules.put("torch", tensor=lambda values, dtype: values, **kinds)
@@ -84,3 +105,9 @@ def test_a_replay_buffer_for_nemo_rl(page: Any, stream_of: Any, group: Any) -> N
 
     assert page["fill"](stream_of([group] * 3), add, 7) is group
     assert added == [6, 6]
+
+
+def test_a_trainer_for_unsloth(page: Any) -> None:
+    page["train"]("m", SimpleNamespace(num_generations=4), [], None)
+    assert callable(Trainer.made["rollout_func"])
+    assert len(Trainer.made["callbacks"]) == 1
