@@ -1,6 +1,7 @@
 """verl's own types and functions take what its adapter gives."""
 
 import asyncio
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -62,8 +63,8 @@ def loop(tmp_path: Path, stream_of: Any, groups: list[Any], monkeypatch: pytest.
 
     told: list[Any] = []
 
-    def dealer(size: int, stream: Any) -> adapter.Dealer:
-        told.append((size, dict(stream)))
+    def dealer(size: int, stream: str) -> adapter.Dealer:
+        told.append((size, json.loads(stream)))
         return adapter.Dealer(stream_of(groups[:1]), size)
 
     monkeypatch.setattr(adapter, "_dealer", dealer)

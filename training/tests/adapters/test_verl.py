@@ -1,11 +1,14 @@
 """verl: the documented fields, agent loops, and batches."""
 
 import asyncio
+from collections import UserDict
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import odradek_training
 from odradek_training.adapters import verl
 from odradek_training.adapters.rows import rows
 
@@ -76,6 +79,28 @@ def test_a_rollout_with_several_sequences_is_several_outputs(
     first, second = asyncio.run(played())
     assert [found.response_ids for found in first] == [[2], [3]]
     assert second.response_ids == [4]
+
+
+@pytest.mark.usefixtures("output")
+def test_loops_of_a_process_share_one_stream(
+    stream_of: Any, group_of: Any, makes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Any] = []
+    groups = [group_of(0, *((1.0, [makes.tokens(1, n)]) for n in (2, 3)))]
+
+    def sync(**options: Any) -> Any:
+        opened.append(options)
+        return nullcontext(stream_of(groups))
+
+    monkeypatch.setattr(odradek_training.RewardStream, "sync", sync)
+    told = {"runs": ["a", "b"], "ahead": 2}
+    loops = [verl.StreamAgentLoop(trainer_config=config(), stream=UserDict(told)) for _ in range(2)]
+
+    async def played() -> list[Any]:
+        return [await loop.run({}, uid="x") for loop in loops]
+
+    assert [one.response_ids for one in asyncio.run(played())] == [[2], [3]]
+    assert opened == [{"group_size": 2, "runs": ["a", "b"], "ahead": 2}]
 
 
 def test_several_workers_are_refused() -> None:

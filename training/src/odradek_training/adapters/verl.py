@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, TypedDict
@@ -71,7 +72,7 @@ class StreamAgentLoop:
                 f"actor_rollout_ref.rollout.agent.num_workers is {rollout.agent.num_workers}: workers would each deal "
                 "groups of their own; set it to 1, since a worker only reads"
             )
-        self._dealer = _dealer(int(rollout.n), tuple(sorted(stream.items())))
+        self._dealer = _dealer(int(rollout.n), json.dumps(stream, default=_plain, sort_keys=True))
 
     async def run(self, sampling_params: Mapping[str, Any], *, uid: str, **of_prompt: Any) -> Any:
         """The next rollout of the group that prompt `uid` stands for: one output, or several if it has several
@@ -110,11 +111,16 @@ class Dealer:
 
 
 @cache
-def _dealer(size: int, stream: tuple[tuple[str, Any], ...]) -> Dealer:
-    """One for a process and a stream, which stays open as long as the process."""
+def _dealer(size: int, stream: str) -> Dealer:
+    """One for a process and a stream (its options as JSON), which stays open as long as the process."""
     from odradek_training.stream import RewardStream
 
-    return Dealer(RewardStream.sync(group_size=size, **dict(stream)).__enter__(), size)
+    return Dealer(RewardStream.sync(group_size=size, **json.loads(stream)).__enter__(), size)
+
+
+def _plain(value: Any) -> Any:
+    """Of hydra's own mappings and lists."""
+    return dict(value) if isinstance(value, Mapping) else list(value)
 
 
 class Columns(TypedDict):
