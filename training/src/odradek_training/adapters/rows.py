@@ -58,7 +58,7 @@ def rows(group: Group) -> list[Row]:
 
     For trainers that compare a group's rows with each other: a rollout with several would count several times.
     """
-    return [max(found, key=_chosen) for found in rollouts(group)]
+    return [principal(found) for found in rollouts(group)]
 
 
 def rollouts(group: Group) -> list[list[Row]]:
@@ -79,8 +79,9 @@ def _rows(group: Group, reward: RewardAssigned, advantage: float) -> Iterable[Ro
             yield Row(f"{group.run_id}:{group.task_id}", reward, sample, reward.reward, advantage)
 
 
-def _chosen(row: Row) -> int:
-    return sum(row.mask)
+def principal(found: Sequence[Row]) -> Row:
+    """Of a rollout's rows the one in which the model chose most."""
+    return max(found, key=lambda row: sum(row.mask))
 
 
 def _number(version: str | None) -> int:

@@ -6,7 +6,7 @@ from itertools import groupby
 from statistics import fmean
 from typing import Any, TypedDict
 
-from odradek_training.adapters.rows import Row
+from odradek_training.adapters.rows import Row, principal
 from odradek_training.adapters.taking import SyncStream, take
 
 STOPS = {"length": "length"}
@@ -62,7 +62,7 @@ class StreamGenerator:
 
 def generated(rollouts: Sequence[Sequence[Row]], ids: Sequence[Any], *, step_wise: bool = False) -> Generated:
     """SkyRL's `GeneratorOutput` of some rollouts, each with its rows, and the ids that SkyRL knows them by."""
-    kept = [list(rows) if step_wise else [max(rows, key=_chosen)] for rows in rollouts]
+    kept = [list(rows) if step_wise else [principal(rows)] for rows in rollouts]
     flat = [row for rows in kept for row in rows]
     return {
         "prompt_token_ids": [row.prompt for row in flat],
@@ -80,7 +80,3 @@ def generated(rollouts: Sequence[Sequence[Row]], ids: Sequence[Any], *, step_wis
 def _stop(row: Row) -> str:
     last = row.sample.finish_reasons[-1] if row.sample.finish_reasons else ""
     return STOPS.get(last, "stop")
-
-
-def _chosen(row: Row) -> int:
-    return sum(row.mask)
