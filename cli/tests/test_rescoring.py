@@ -112,3 +112,9 @@ def test_a_trajectory_that_is_in_the_log_twice_is_waited_for_once_more(makes: An
     standing.take(Found(makes.reward(0, 0, 0.0, scoring="x"), at))
     assert standing.done
     assert [score.reward for score in standing.after.values()] == [1.0]
+
+
+def test_a_file_is_not_chosen_from_as_the_log_is(odradek: Any) -> None:
+    done = odradek("rescore", "--file", "rollouts.jsonl", "--run", "r", "--dry-run")
+    assert done.exit_code == Exit.USAGE
+    assert "does not go with --run, --dry-run" in done.stderr

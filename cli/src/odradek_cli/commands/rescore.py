@@ -1,7 +1,7 @@
 """`rescore`, `rewards`: trajectories scored again, and all the scores that one ever had."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -84,6 +84,7 @@ def rescore(
     """
     settings = read_assignments(set_ or [])
     if file is not None:
+        _refuse_with_file({"--run": run_id, "--since": since, "--id": id_, "--dry-run": dry_run})
         if verifier is not None:
             load_environment(verifier, settings)
         plugin = load_environment(environment, settings) if environment else None
@@ -149,6 +150,13 @@ async def _wish(
             recorded = asked.settings
         load_environment(verifier or asked.environment, {**recorded, **settings})
     return Wish(name, run_id, environment, verifier, settings, moment, recorded)
+
+
+def _refuse_with_file(options: Mapping[str, object]) -> None:
+    given = [option for option, value in options.items() if value]
+    if given:
+        what = f"--file scores what is in a file: it does not go with {', '.join(given)}"
+        raise CliError(what, Exit.USAGE, "leave one of them out")
 
 
 def _name(id_: str | None) -> str:
