@@ -111,6 +111,7 @@ class Makes:
             "components": {} if masked else {"format": 1.0},
             "details": {"chose": "B"},
         } | more
+        place = partition_of(f"{run_id}/{task}/{sample}", PARTITIONS)
         return RewardAssigned(
             run_id=run_id,
             rollout_id=f"{run_id}/{task}/{sample}",
@@ -126,7 +127,7 @@ class Makes:
             usage=Usage(prompt_tokens=100, completion_tokens=20),
             started_at=START,
             finished_at=START + timedelta(seconds=2 + task),
-            trajectory=RecordCoordinates(topic="trajectories", partition=0, offset=0),
+            trajectory=RecordCoordinates(topic="trajectories", partition=place, offset=0),
             **given,
         )
 
@@ -187,10 +188,14 @@ class World:
         """Write events where they belong, in one transaction."""
         asyncio.run(self._write(events))
 
+    def write_at(self, moment: datetime, *events: Event) -> None:
+        """The same, as if it had been written then."""
+        asyncio.run(self._write(events, int(moment.timestamp() * 1000)))
+
     def write_raw(self, topic: str, partition: int, value: bytes, headers: list[tuple[str, bytes]]) -> None:
         asyncio.run(self._write_raw(topic, partition, value, headers))
 
-    async def _write(self, events: tuple[Event, ...]) -> None:
+    async def _write(self, events: tuple[Event, ...], timestamp_ms: int | None = None) -> None:
         async with (
             AIOKafkaProducer(
                 bootstrap_servers=self.bootstrap, transactional_id=f"{self.prefix}test"
@@ -205,6 +210,7 @@ class World:
                     key=record.key,
                     partition=partition_of(event.key, PARTITIONS),
                     headers=list(record.headers),
+                    timestamp_ms=timestamp_ms,
                 )
 
     async def _write_raw(

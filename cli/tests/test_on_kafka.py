@@ -5,6 +5,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,15 @@ from odradek_cli.errors import Exit
 from odradek_cli.kafka import Found, open_log
 from odradek_runtime.blobs import FileBlobStore, open_blob_store, reference_of
 from odradek_schemas.codec import encode, with_reference
-from odradek_schemas.events import BadRow, JournalAppended, RunStatus, TimerFired
+from odradek_schemas.events import (
+    BadRow,
+    JournalAppended,
+    RescoreCounts,
+    RescoreFinished,
+    RescoreRequested,
+    RunStatus,
+    TimerFired,
+)
 from odradek_schemas.failures import Failure, FailureKind, Stage
 from odradek_schemas.topics import RUNS, TOPICS, Topic
 
@@ -345,3 +354,35 @@ def test_missing_topics_are_named(
 async def _partition(key: str) -> int:
     async with open_log(find_deployment()) as log:
         return log.partition_of(key)
+
+
+def test_a_re_score_of_an_environment_begins_with_the_log(world: Any, makes: Any, odradek: Any) -> None:
+    world.write(makes.trajectory(), makes.reward(0, 0, 1.0))
+    done = odradek("rescore", "--environment", "mcqa", "--dry-run", "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["trajectories"] == 1
+    assert [(span["start"], span["end"] > 0) for span in told["ranges"].values()] == [(0, True)]
+
+
+def test_a_re_score_takes_nothing_from_before_its_time(world: Any, makes: Any, odradek: Any) -> None:
+    world.write(makes.trajectory(), makes.reward(0, 0, 1.0))
+    since = (datetime.now(UTC) + timedelta(minutes=1)).isoformat()
+    done = odradek("rescore", "--since", since, "--dry-run", "--json")
+    assert json.loads(done.stdout)["trajectories"] == 0, done.output
+
+
+def test_a_re_score_that_is_asked_for_again_later_tells_the_same(
+    world: Any, makes: Any, odradek: Any
+) -> None:
+    """`1h` is another moment then: what was scored before is not news for that."""
+    asked = makes.start - timedelta(days=2)
+    first = makes.reward(0, 0, 1.0)
+    named: dict[str, Any] = {"rescore_id": "again", "partition": first.trajectory.partition, "time": asked}
+    request = RescoreRequested(id="again/0/0", start=0, end=1, **named)
+    finished = RescoreFinished(id="again/0/finished", counts=RescoreCounts(scored=1), **named)
+    world.write_at(asked, first, request, finished)
+    world.write(makes.reward(0, 0, 0.0, scoring="again"))
+    done = odradek("rescore", "--since", "1h", "--id", "again", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["counts"]["changed"] == 1

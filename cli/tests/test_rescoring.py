@@ -1,13 +1,18 @@
 """What a re-score changed, and what is asked of it."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from odradek_cli.assignments import read_assignments
-from odradek_cli.errors import CliError
+from odradek_cli.errors import CliError, Exit
+from odradek_cli.kafka import Found
 from odradek_cli.moments import read_moment
 from odradek_cli.rescore_diff import Change, Score, as_json, change, diff
+from odradek_cli.rescores import Standing
+from odradek_schemas.events import RecordCoordinates, RescoreCounts, RescoreFinished, RescoreRequested
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -74,9 +79,10 @@ def test_moments(text: str, moment: datetime) -> None:
     assert read_moment(text, NOW) == moment
 
 
-def test_what_is_no_moment_is_refused() -> None:
-    with pytest.raises(CliError, match="'yesterday' is no moment"):
-        read_moment("yesterday", NOW)
+@pytest.mark.parametrize("text", ["yesterday", "9999999d", f"{10**30}s", "9999-12-31T23:59:59-12:00", ""])
+def test_what_is_no_moment_is_refused(text: str) -> None:
+    with pytest.raises(CliError, match="is no moment"):
+        read_moment(text, NOW)
 
 
 def test_settings_are_json_or_text() -> None:
@@ -85,3 +91,30 @@ def test_settings_are_json_or_text() -> None:
     for wrong in ("a", "=1"):
         with pytest.raises(CliError, match="is no key=value"):
             read_assignments([wrong])
+
+
+@pytest.mark.parametrize("scoring", ["primary", "recorded"])
+def test_a_re_score_has_no_name_of_a_run_s_own_rewards(odradek: Any, scoring: str) -> None:
+    done = odradek("rescore", "--run", "r", "--id", scoring)
+    assert done.exit_code == Exit.USAGE
+    assert f"--id {scoring}: that is the name" in done.stderr
+    with pytest.raises(ValidationError, match="that runs have of themselves"):
+        RescoreRequested(id="x", rescore_id=scoring, partition=0, start=0, end=1)
+
+
+def test_a_trajectory_that_is_in_the_log_twice_is_waited_for_once_more(makes: Any) -> None:
+    standing = Standing(frozenset([0]))
+    at = RecordCoordinates(topic="rewards", partition=0, offset=0)
+    counts = RescoreCounts(scored=2)
+    standing.take(Found(RescoreFinished(id="x", rescore_id="x", partition=0, counts=counts), at))
+    standing.take(Found(makes.reward(0, 0, 1.0, scoring="x"), at))
+    assert not standing.done
+    standing.take(Found(makes.reward(0, 0, 0.0, scoring="x"), at))
+    assert standing.done
+    assert [score.reward for score in standing.after.values()] == [1.0]
+
+
+def test_a_file_is_not_chosen_from_as_the_log_is(odradek: Any) -> None:
+    done = odradek("rescore", "--file", "rollouts.jsonl", "--run", "r", "--dry-run")
+    assert done.exit_code == Exit.USAGE
+    assert "does not go with --run, --dry-run" in done.stderr

@@ -41,3 +41,9 @@ def test_ids_that_could_not_stand_in_others_are_refused(run_id: str) -> None:
 @pytest.mark.parametrize("run_id", ["a", "0", "mcqa-1129-194512-x7", "A.b_c", "a" * 100])
 def test_good_ids_are_returned(run_id: str) -> None:
     assert ids.check_run_id(run_id) == run_id
+
+
+def test_a_judge_s_call_tells_for_which_scoring_it_was_asked() -> None:
+    asked = ids.judge_call_id(ids.judging_id("run/0/1", "again"), 2, 3)
+    assert ids.scoring_of(asked) == ids.scoring_of(f"{asked}/completed") == "again"
+    assert ids.scoring_of(ids.call_id("run/0/1", 1, 4)) is None

@@ -35,6 +35,19 @@ async def test_nothing_changes_where_nothing_has_changed(stack: RunningStack, ru
     assert difference["verifiers_before"] == difference["verifiers_after"]
 
 
+def test_a_world_that_is_gone_is_scored_by_what_the_record_kept_of_it(
+    stack: RunningStack, shared_data: Path
+) -> None:
+    name = "example_session_state_mgmt"
+    given = str(shared_data / name / "example.jsonl")
+    told = odradek(stack, "run", name, "--model", "tool_loop", "--input", given, "--json")
+    run = json.loads(told)["run_id"]
+    difference = rescored(stack, "--run", run)
+    assert difference["counts"]["unchanged"] == sum(difference["counts"].values()) == 5
+    scores = json.loads(odradek(stack, "rewards", f"{run}/0/0", "--json"))
+    assert [score["reward"] for score in scores] == [1.0, 1.0]
+
+
 async def test_a_worker_that_dies_in_the_middle_scores_each_once(stack: RunningStack, run: str) -> None:
     (stack.faults / "verifier-worker.verify.answered").write_text("kill")
     first = rescored(stack, "--run", run, "--id", "once", "--environment", "mcqa")

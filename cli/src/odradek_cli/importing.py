@@ -11,10 +11,10 @@ from pathlib import Path
 from odradek.environment import Environment
 from odradek.formats import BadRecord, Format, Record, scan_records
 from odradek.formats.foreign import UNKNOWN, Tasks, asked
-from odradek.formats.records import RECORDED_SCORING
 from odradek.formats.worlds import Seal
 from odradek_schemas import ids
 from odradek_schemas.events import BadRow, RecordCoordinates, RewardAssigned, TrajectoryFinished
+from odradek_schemas.events.results import RECORDED_SCORING
 from odradek_schemas.rollouts import Group, Trajectory
 
 MOST_BAD_ROWS = 100

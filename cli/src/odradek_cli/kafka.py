@@ -200,7 +200,7 @@ class Log:
         self._consumer.assign(places)
         starts = await self._consumer.beginning_offsets(places)
         if since is not None:
-            moment = int((since - _CLOCK_SKEW).timestamp() * 1000)
+            moment = max(0, int((since - _CLOCK_SKEW).timestamp() * 1000))
             later = await self._consumer.offsets_for_times(dict.fromkeys(places, moment))
             ends = await self._consumer.end_offsets(places)
             starts = {p: found.offset if (found := later.get(p)) else ends[p] for p in places}

@@ -15,11 +15,11 @@ def read_moment(text: str, now: datetime) -> datetime:
     Raises:
         CliError: it is none of these.
     """
-    if ago := _AGO.fullmatch(text.strip()):
-        return now - timedelta(seconds=int(ago[1]) * _UNITS[ago[2]])
     try:
+        if ago := _AGO.fullmatch(text.strip()):
+            return now - timedelta(seconds=int(ago[1]) * _UNITS[ago[2]])
         return datetime.fromisoformat(text.strip()).astimezone()
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise CliError(
             f"{text!r} is no moment",
             Exit.INVALID_INPUT,

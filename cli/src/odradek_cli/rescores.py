@@ -8,8 +8,8 @@ finds the plan and follows it.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
@@ -29,7 +29,8 @@ from odradek_schemas.topics import RESCORES, REWARDS, TRAJECTORIES
 PLAN_SECONDS = 60.0
 """Deadline of writing a plan."""
 _SOURCE = "cli"
-_CLOCK_SKEW = timedelta(minutes=10)
+CLOCK_SKEW = timedelta(minutes=10)
+"""How much earlier than a run's request its first trajectory may seem to be: another clock gave the time."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,10 @@ class Wish:
     def of(self, reward: RewardAssigned) -> bool:
         return self.environment in (None, reward.environment)
 
+    def asked_at(self, moment: datetime) -> "Wish":
+        """The wish as it was at `moment`, when it was first asked for: `7d` ago was seven days before that."""
+        return replace(self, since=self.since - max(timedelta(), datetime.now(UTC) - moment))
+
     def asks(self, request: RescoreRequested) -> bool:
         """Whether `request` is a part of this wish."""
         mine = (self.run_id, self.environment, self.verifier, self.settings)
@@ -58,24 +63,24 @@ class Wish:
 
 @dataclass
 class Standing:
-    """How far a re-score of some `partitions` is: which of them are through, and its rewards so far."""
+    """How far a re-score of some `partitions` is: which of them are through, and its rewards so far.
+
+    `rewards` counts them all: a trajectory that lies in the log twice has two, the first of which counts.
+    """
 
     partitions: frozenset[int]
     finished: dict[int, RescoreFinished] = field(default_factory=dict)
     after: dict[str, Score] = field(default_factory=dict)
+    rewards: int = 0
 
-    def take(self, found: Found) -> bool:
-        """Take in an event; whether it was news."""
+    def take(self, found: Found) -> None:
+        """Take in an event."""
         event = found.event
-        if isinstance(event, RescoreRequested):
-            return True
         if isinstance(event, RescoreFinished):
             self.finished[event.partition] = event
-        elif event.rollout_id not in self.after:
-            self.after[event.rollout_id] = Score.of(event)
-        else:
-            return False
-        return True
+        elif isinstance(event, RewardAssigned):
+            self.rewards += 1
+            self.after.setdefault(event.rollout_id, Score.of(event))
 
     @property
     def wanted(self) -> int | None:
@@ -86,7 +91,7 @@ class Standing:
 
     @property
     def done(self) -> bool:
-        return self.wanted is not None and len(self.after) >= self.wanted
+        return self.wanted is not None and self.rewards >= self.wanted
 
     @property
     def unfinished(self) -> list[int]:
@@ -98,7 +103,7 @@ async def ranges(log: Log, wish: Wish) -> dict[int, tuple[int, int]]:
     deployment = log.deployment
     name = deployment.names.topic(TRAJECTORIES.name)
     places = [TopicPartition(name, partition) for partition in range(log.partitions)]
-    starts = await offsets_since(deployment.bootstrap, places, wish.since - _CLOCK_SKEW)
+    starts = await offsets_since(deployment.bootstrap, places, wish.since)
     bounds = await log_bounds(deployment.bootstrap, places)
     found = {place.partition: (starts[place], bounds[place][1]) for place in places}
     return {partition: (start, end) for partition, (start, end) in found.items() if start < end}
@@ -121,8 +126,17 @@ async def planned(log: Log, wish: Wish, within: float = SCAN_SECONDS) -> list[Re
     return found
 
 
-async def plan(log: Log, wish: Wish, wanted: Mapping[int, tuple[int, int]]) -> None:
-    """Write the requests, all or none.
+def spans(requests: Iterable[RescoreRequested]) -> dict[int, tuple[int, int]]:
+    """What a re-score goes through as it was planned, by partition, however far it is."""
+    found: dict[int, tuple[int, int]] = {}
+    for request in requests:
+        start, _ = found.get(request.partition, (request.start, request.end))
+        found[request.partition] = (min(start, request.start), request.end)
+    return found
+
+
+async def plan(log: Log, wish: Wish, wanted: Mapping[int, tuple[int, int]]) -> list[RescoreRequested]:
+    """Write the requests, all or none; returns those that count, which another may have written just before.
 
     Raises:
         CliError: the log did not take them.
@@ -135,11 +149,13 @@ async def plan(log: Log, wish: Wish, wanted: Mapping[int, tuple[int, int]]) -> N
     try:
         async with asyncio.timeout(PLAN_SECONDS):
             await producer.start()
-            if await planned(log, wish):
-                return
+            if asked := await planned(log, wish):
+                return asked
+            asked = [_request(wish, partition, start, end) for partition, (start, end) in wanted.items()]
             async with producer.transaction():
-                for partition, (start, end) in wanted.items():
-                    await _send(producer, names.topic(RESCORES.name), _request(wish, partition, start, end))
+                for request in asked:
+                    await _send(producer, names.topic(RESCORES.name), request)
+            return asked
     except (KafkaError, TimeoutError) as error:
         raise CliError(
             f"the re-score could not be asked for: {type(error).__name__}: {error}",
@@ -163,8 +179,9 @@ async def follow(
     heard = time.monotonic()
     async for batch in log.follow(sources, _wanted(wish), since):
         mine = [found for found in batch if _is_of(wish, found)]
-        news = sum(standing.take(found) for found in mine)
-        if news:
+        for found in mine:
+            standing.take(found)
+        if mine:
             heard = time.monotonic()
             yield standing
         if standing.done:
@@ -173,18 +190,26 @@ async def follow(
             raise _stalled(wish, standing, patience)
 
 
-async def scores_before(log: Log, wish: Wish, within: float = SCAN_SECONDS) -> dict[str, Score]:
-    """The first scoring of what is scored again, by rollout."""
+async def scores_before(
+    log: Log, wish: Wish, wanted: Mapping[int, tuple[int, int]], within: float = SCAN_SECONDS
+) -> dict[str, Score]:
+    """The first scoring of the trajectories at the `wanted` offsets, by rollout."""
 
-    def wanted(envelope: Envelope) -> bool:
+    def primary(envelope: Envelope) -> bool:
         return (
             envelope.type == "RewardAssigned"
             and envelope.scoring == PRIMARY_SCORING
             and wish.run_id in (None, envelope.run_id)
         )
 
-    found = await log.scan(REWARDS, wanted, since=wish.since, within=within)
-    return {item.event.rollout_id: Score.of(item.event) for item in found if wish.of(item.event)}
+    found = await log.scan(REWARDS, primary, since=wish.since, within=within)
+    rewards = [item.event for item in found if wish.of(item.event) and _is_among(wanted, item.event)]
+    return {reward.rollout_id: Score.of(reward) for reward in reversed(rewards)}
+
+
+def _is_among(wanted: Mapping[int, tuple[int, int]], reward: RewardAssigned) -> bool:
+    start, end = wanted.get(reward.trajectory.partition, (0, 0))
+    return start <= reward.trajectory.offset < end
 
 
 def _wanted(wish: Wish) -> "_Wanted":

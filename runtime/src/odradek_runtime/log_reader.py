@@ -58,7 +58,7 @@ async def offsets_since(
 ) -> dict[TopicPartition, int]:
     """The first offset of each partition whose record is as young as `since`; its end where there is none."""
     async with _reading(bootstrap, isolation_level="read_uncommitted") as consumer:
-        wanted = int(since.timestamp() * 1000)
+        wanted = max(0, int(since.timestamp() * 1000))
         found = await consumer.offsets_for_times(dict.fromkeys(partitions, wanted))
         ends = await consumer.end_offsets(partitions)
     return {p: ends[p] if (at := found.get(p)) is None else at.offset for p in partitions}

@@ -63,6 +63,11 @@ def judging_of(call_id: str) -> str:
     return call_id.rpartition("/")[0]
 
 
+def scoring_of(any_id: str) -> str | None:
+    """For which scoring a call was asked that is a verifier's; None: it is a rollout's own."""
+    return any_id.split("/", 5)[4] if is_judge_call(any_id) else None
+
+
 def run_of(any_id: str) -> str:
     """The run that an id below it belongs to."""
     return any_id.partition("/")[0]

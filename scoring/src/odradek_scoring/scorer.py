@@ -66,7 +66,7 @@ class Scorer:
             value or event.model_dump_json(exclude_none=True).encode(),
             answer,
             evidence,
-            {**trajectory.settings, **scoring.settings},
+            scoring.settings_for(trajectory),
             rounds,
         )
         return self._pool.submit(job)

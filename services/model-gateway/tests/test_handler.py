@@ -137,6 +137,18 @@ async def test_a_call_of_a_run_that_was_cancelled_before_is_not_made(
     assert scripted_model.asked(event.id) == 0
 
 
+@pytest.mark.parametrize(("scoring", "made"), [("primary", False), ("again", True)])
+async def test_a_judge_of_a_re_score_outlives_the_run(
+    handler_to: Callable[[str], ModelCalls], scoring: str, made: bool
+) -> None:
+    handler, event = handler_to("instant"), request("cancelled-judged")
+    call_id = f"{event.rollout_id}/judge/{scoring}/0.0"
+    handler.control(RunCancelled(id="c", run_id=event.run_id, reason="its time was up"))
+    (output,) = await start(handler, event.model_copy(update={"id": call_id}))
+    assert isinstance(output, Output)
+    assert isinstance(output.event, ModelCallFailed) is not made
+
+
 async def test_a_task_that_the_processor_cancels_ends(
     handler_to: Callable[[str], ModelCalls], scripted_model: Any
 ) -> None:

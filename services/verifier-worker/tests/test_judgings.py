@@ -205,3 +205,16 @@ async def test_a_trajectory_that_is_gone_masks_the_reward(bench: Bench, asking: 
     assert reward.failure is not None
     assert reward.failure.kind is FailureKind.UNREADABLE_RECORD
     assert bench.changelog == {}
+
+
+async def test_one_that_asks_anew_while_others_are_given_up_has_time_again(
+    bench: Bench, asking: TrajectoryFinished
+) -> None:
+    first, second = await bench.score(asking)
+    await bench.say(first, "yes")
+    bench.now += timedelta(seconds=60 + GRACE_SECONDS + 1)
+    (key,) = bench.judgings.overdue()
+    (third,) = await bench.say(second, "no")  # at the last moment
+    assert bench.commit(await bench.judgings.expire(key)) == []
+    await bench.say(third, "yes")
+    assert [reward.reward for reward in bench.rewards] == [pytest.approx(2 / 3)]

@@ -1,6 +1,7 @@
 """`rescore`, `rewards`: trajectories scored again, and all the scores that one ever had."""
 
 import asyncio
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -21,12 +22,13 @@ from odradek_cli.render import warn_unreadable
 from odradek_cli.rescore_diff import RescoreDiff, Score, as_json, diff
 from odradek_cli.rescore_files import Origin, rescore_file
 from odradek_cli.rescore_view import diff_view, rewards_view
-from odradek_cli.rescores import Wish, follow, plan, planned, ranges, scores_before
+from odradek_cli.rescores import CLOCK_SKEW, Wish, follow, plan, planned, ranges, scores_before, spans
 from odradek_cli.run_ids import new_run_id
 from odradek_cli.runs import load_run
 from odradek_cli.task_files import read_tasks
 from odradek_schemas.base import JsonObject
-from odradek_schemas.events import RewardAssigned
+from odradek_schemas.events import RescoreRequested, RewardAssigned
+from odradek_schemas.events.results import RESERVED_SCORINGS
 from odradek_schemas.ids import check_run_id, run_of
 from odradek_schemas.topics import REWARDS
 from odradek_scoring import Scoring
@@ -81,9 +83,10 @@ def rescore(
     Example: `odradek rescore --run mcqa-1129-194512-x7`
     """
     settings = read_assignments(set_ or [])
-    if verifier is not None:
-        load_environment(verifier, settings)
     if file is not None:
+        _refuse_with_file({"--run": run_id, "--since": since, "--id": id_, "--dry-run": dry_run})
+        if verifier is not None:
+            load_environment(verifier, settings)
         plugin = load_environment(environment, settings) if environment else None
         origin = Origin(file, format_, plugin, read_tasks(tasks, plugin), key)
         difference = _of_file(origin, Scoring("file", verifier, settings))
@@ -134,48 +137,71 @@ async def _wish(
             Exit.USAGE,
             "say --run RUN, --since TIME, --environment E or --file F",
         )
+    name = _name(id_)
     moment = datetime.fromtimestamp(0, UTC) if since is None else read_moment(since, datetime.now(UTC))
     recorded: JsonObject = {}
+    if run_id is None and (verifier or environment) and (verifier or settings):
+        load_environment(verifier or environment or "", settings)
     if run_id is not None:
         async with open_log(find_deployment()) as log:
             asked = (await load_run(log, run_id, timeout)).request
-        moment, recorded = max(moment, asked.time), asked.settings
+        moment = max(moment, asked.time - CLOCK_SKEW)
+        if verifier in (None, asked.environment):
+            recorded = asked.settings
         load_environment(verifier or asked.environment, {**recorded, **settings})
-    name = id_ or new_run_id("rescore", datetime.now().astimezone())
+    return Wish(name, run_id, environment, verifier, settings, moment, recorded)
+
+
+def _refuse_with_file(options: Mapping[str, object]) -> None:
+    given = [option for option, value in options.items() if value]
+    if given:
+        what = f"--file scores what is in a file: it does not go with {', '.join(given)}"
+        raise CliError(what, Exit.USAGE, "leave one of them out")
+
+
+def _name(id_: str | None) -> str:
+    name = new_run_id("rescore", datetime.now().astimezone()) if id_ is None else id_
     try:
         check_run_id(name)
     except ValueError as error:
         raise CliError(f"--id: {error}", Exit.USAGE) from error
-    return Wish(name, run_id, environment, verifier, settings, moment, recorded)
+    if name in RESERVED_SCORINGS:
+        raise CliError(
+            f"--id {name}: that is the name of rewards that runs have of themselves",
+            Exit.USAGE,
+            "take another",
+        )
+    return name
 
 
 async def _on_log(deployment: Deployment, wish: Wish, patience: float, timeout: float) -> RescoreDiff:
     async with open_log(deployment) as log:
         asked = await planned(log, wish, timeout)
-        began = min((request.time for request in asked), default=datetime.now(UTC))
         if asked:
             note(f"{wish.id} was asked for before: looking on")
-        partitions = {request.partition for request in asked} or await _ask(log, wish)
-        after = await _watched(log, wish, partitions, began, patience)
-        before = await scores_before(log, wish, timeout)
+        else:
+            asked = await _ask(log, wish)
+        wanted = spans(asked)
+        began = min(request.time for request in asked)
+        after = await _watched(log, wish, wanted, began, patience)
+        before = await scores_before(log, wish.asked_at(began), wanted, timeout)
         warn_unreadable(err(), log.unreadable)
         return diff(before, after)
 
 
-async def _ask(log: Log, wish: Wish) -> set[int]:
-    """Returns the partitions that it is asked of."""
+async def _ask(log: Log, wish: Wish) -> list[RescoreRequested]:
     wanted = await ranges(log, wish)
     if not wanted:
         raise CliError(
             "there are no trajectories of that time", Exit.INVALID_INPUT, "`odradek runs` lists runs"
         )
-    await plan(log, wish, wanted)
-    note(f"{wish.id}: asked for on {len(wanted)} partitions; it goes on by itself")
-    return set(wanted)
+    asked = await plan(log, wish, wanted)
+    note(f"{wish.id}: asked for on {len(asked)} partitions; it goes on by itself")
+    return asked
 
 
 async def _watched(
-    log: Log, wish: Wish, partitions: set[int], since: datetime, patience: float
+    log: Log, wish: Wish, partitions: Iterable[int], since: datetime, patience: float
 ) -> dict[str, Score]:
     after: dict[str, Score] = {}
     with err().status(f"{wish.id}: begins") as shown:
@@ -189,7 +215,7 @@ async def _watched(
 async def _tell_plan(deployment: Deployment, wish: Wish, timeout: float, json: bool) -> None:
     async with open_log(deployment) as log:
         wanted = await ranges(log, wish)
-        before = await scores_before(log, wish, timeout)
+        before = await scores_before(log, wish, wanted, timeout)
     name = wish.verifier or wish.environment or _one_environment(before)
     told = {
         "trajectories": len(before),

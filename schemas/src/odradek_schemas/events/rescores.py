@@ -2,10 +2,11 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from odradek_schemas.base import JsonObject, Model
 from odradek_schemas.events.base import Event
+from odradek_schemas.events.results import RESERVED_SCORINGS
 
 
 class RescoreCounts(Model):
@@ -40,6 +41,13 @@ class RescoreRequested(RescoreEvent):
     settings: JsonObject = Field(default_factory=dict)
     start: int
     end: int
+
+    @field_validator("rescore_id")
+    @classmethod
+    def _is_its_own(cls, rescore_id: str) -> str:
+        if rescore_id in RESERVED_SCORINGS:
+            raise ValueError(f"{rescore_id!r} names the rewards that runs have of themselves")
+        return rescore_id
 
 
 class RescoreFinished(RescoreEvent):

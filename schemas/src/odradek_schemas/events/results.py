@@ -13,6 +13,10 @@ from odradek_schemas.messages import Usage
 from odradek_schemas.rollouts import Group, Judgement, RolloutStatus, TrainingSample, Trajectory
 
 PRIMARY_SCORING = "primary"
+RECORDED_SCORING = "recorded"
+"""The scoring of a reward that came with a file: it is compared with ours, and never taken for it."""
+RESERVED_SCORINGS = frozenset({PRIMARY_SCORING, RECORDED_SCORING})
+"""Names that no re-score may have: its rewards would count as a run's own."""
 
 
 class TrajectoryFinished(RolloutEvent):

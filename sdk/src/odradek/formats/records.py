@@ -5,12 +5,9 @@ from typing import NamedTuple
 
 from odradek_schemas.base import JsonObject
 from odradek_schemas.events import RecordCoordinates, RewardAssigned
-from odradek_schemas.events.results import PRIMARY_SCORING
+from odradek_schemas.events.results import PRIMARY_SCORING, RECORDED_SCORING
 from odradek_schemas.failures import Failure
 from odradek_schemas.rollouts import ModelStep, Trajectory
-
-RECORDED_SCORING = "recorded"
-"""The scoring of a reward that came with a file: it is compared with ours, and never taken for it."""
 
 
 class Format(StrEnum):

@@ -8,8 +8,9 @@ from odradek_model_gateway.upstream import HttpClient
 from odradek_runtime.records import Output, Outputs, Record
 from odradek_schemas.codec import BlobCorrupt, BlobMissing, RecordError
 from odradek_schemas.events import Event, ModelCallFailed, ModelCallRequested, PolicyUpdated, RunCancelled
+from odradek_schemas.events.results import PRIMARY_SCORING
 from odradek_schemas.failures import Failure, FailureKind, Stage
-from odradek_schemas.ids import is_judge_call, rollout_of, run_of
+from odradek_schemas.ids import is_judge_call, rollout_of, run_of, scoring_of
 from odradek_schemas.topics import JUDGE_RESULTS, MODEL_RESULTS
 
 
@@ -18,7 +19,7 @@ class _Flight:
     """A call that is being made, and the task that makes it."""
 
     task: "asyncio.Task[object]"
-    run_id: str
+    run_id: str | None
     cancelled: bool = False
 
 
@@ -40,11 +41,12 @@ class ModelCalls:
         assert isinstance(event, ModelCallRequested)
         if event.id in self._flights:
             return []
-        if event.run_id in self._cancelled:
+        run_id = _run_of(event)
+        if run_id in self._cancelled:
             return _result(failed(event, self._cancellation(event), 0))
         task = asyncio.current_task()
         assert task is not None
-        flight = self._flights[event.id] = _Flight(task, event.run_id)
+        flight = self._flights[event.id] = _Flight(task, run_id)
         try:
             return _result(await self._gateway.call(event))
         except asyncio.CancelledError:
@@ -93,6 +95,11 @@ class ModelCalls:
     def _cancellation(self, event: ModelCallRequested) -> Failure:
         message = f"run {event.run_id} was cancelled: {self._cancelled[event.run_id]}"
         return Failure(kind=FailureKind.RUN_CANCELLED, stage=Stage.MODEL, message=message)
+
+
+def _run_of(event: ModelCallRequested) -> str | None:
+    """The run with which the call ends; None: it is a re-score's, which may come long after the run."""
+    return event.run_id if scoring_of(event.id) in (None, PRIMARY_SCORING) else None
 
 
 def _result(event: Event) -> Outputs:

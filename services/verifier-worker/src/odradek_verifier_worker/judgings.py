@@ -106,15 +106,19 @@ class Judgings:
 
     def overdue(self) -> list[str]:
         """The scorings for whose judges the time is up."""
-        late = self._clock() - timedelta(seconds=GRACE_SECONDS)
-        return [key for key, judging in self._open.items() if judging.state.deadline < late]
+        return [key for key, judging in self._open.items() if self._is_overdue(judging)]
+
+    def _is_overdue(self, judging: _Judging) -> bool:
+        return judging.state.deadline < self._clock() - timedelta(seconds=GRACE_SECONDS)
 
     async def expire(self, key: str) -> Outputs:
-        """Go on without what has not come by now."""
+        """Go on without what has not come by now. One that has asked anew meanwhile has time again."""
         judging = self._open.get(key)
         if judging is None:
             return []
         async with judging.lock:
+            if not self._is_overdue(judging):
+                return []
             missing = [asked for asked in judging.state.asked if asked.judgement is None]
             return await self._take(judging, [_unanswered(judging.state, asked) for asked in missing])
 

@@ -42,8 +42,9 @@ class Rescores:
         scoring = Scoring(request.rescore_id, request.verifier, request.settings)
         piece = await self._trajectories.piece(request.partition, request.start, request.end)
         begun = [await self._begin(request, scoring, record) for record in piece.records]
-        outputs = [output for scored in begun if scored is not None for output in await scored]
-        found = sum(scored is not None for scored in begun)
+        made = [await scored for scored in begun if scored is not None]
+        outputs = [output for of_one in made for output in of_one]
+        found = sum(bool(of_one) for of_one in made)
         counts = RescoreCounts(
             scored=request.counts.scored + found,
             skipped=request.counts.skipped + len(begun) - found,
@@ -59,6 +60,8 @@ class Rescores:
         try:
             event = await self._trajectories.event(record)
         except RecordError as error:
+            if request.environment is not None:
+                return None  # whose it is, nobody can tell
             return _given(unreadable(record.envelope.rollout_id, error, record.coordinates, scoring.name))
         if request.environment is not None and event.trajectory.environment != request.environment:
             return None

@@ -9,13 +9,13 @@ from odradek_runtime.intake import Intake
 from odradek_runtime.log_reader import log_bounds, read_log
 from odradek_runtime.names import Names
 from odradek_runtime.records import RawRecord, Record
-from odradek_schemas.codec import InvalidValue
+from odradek_schemas.codec import CLAIM_CHECK_BYTES, InvalidValue
 from odradek_schemas.events import RecordCoordinates, TrajectoryFinished
 from odradek_schemas.topics import TRAJECTORIES
 
 MOST_RECORDS = 2000
 MOST_BYTES = 8 << 20
-"""Of one piece: its rewards go into one transaction."""
+"""Of one piece: its trajectories are in memory at once, and its rewards go into one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Trajectories:
         async for batch in read_log(self._bootstrap, place, start, end):
             for raw in batch:
                 records.append(self._opened(raw))
-                size += len(raw.value or b"")
+                size += weight(records[-1])
                 if len(records) == MOST_RECORDS or size >= MOST_BYTES:
                     return Piece(records, raw.offset + 1)
         return Piece(records, end)
@@ -84,3 +84,8 @@ class Trajectories:
         if error is not None:
             return record._replace(value=b"")
         return record
+
+
+def weight(record: Record) -> int:
+    """Bytes. One whose value lies in the blob store has more than a record holds; how many, only reading tells."""
+    return len(record.value) if record.envelope.dataref is None else CLAIM_CHECK_BYTES
