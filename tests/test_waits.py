@@ -65,6 +65,7 @@ PACES = {
     "odradek_runtime.worker.RETRY_SECONDS",
     "odradek_task_producer.loading.FIRST_BACKOFF_SECONDS",
     "odradek_verifier_worker.rescores.LOOK_SECONDS",
+    "odradek_verifier_worker.rescores.PIECE_SECONDS",
     "odradek_verifier_worker.verifier.LOOK_SECONDS",
     "odradek_scoring.child._REPORT_SECONDS",
     "odradek_scoring.pool._BATCH_SECONDS",

@@ -15,6 +15,7 @@ from collections import deque
 from dataclasses import dataclass
 
 import structlog
+from pydantic_core import to_json
 
 from odradek_runtime.faults import reach
 from odradek_schemas.events import VerifierIdentity
@@ -59,7 +60,7 @@ class Pool:
         self._bounds = bounds
         self._waiting: deque[_Case] = deque()
         self._arrived = asyncio.Event()
-        self._verifiers: dict[str, VerifierIdentity] = {}
+        self._verifiers: dict[tuple[str, bytes], VerifierIdentity] = {}
         self._lanes: set[asyncio.Task[None]] = set()
         self._held_up: set[int] = set()
         self._spare: asyncio.Task[VerifierProcess] | None = None
@@ -143,7 +144,7 @@ class Pool:
         for index, verdict in verdicts.items():
             case = batch[index]
             if verdict.verifier is not None:
-                self._verifiers[case.job.environment] = verdict.verifier
+                self._verifiers[_verifier_of(case.job)] = verdict.verifier
             if not case.verdict.done():
                 case.verdict.set_result(verdict)
 
@@ -185,7 +186,7 @@ class Pool:
     def _lost(self, case: _Case, kind: FailureKind, reason: str) -> Verdict:
         name = case.job.environment
         failure = Failure(kind=kind, stage=Stage.VERIFY, message=f"verifying with {name!r}: {reason}")
-        return Verdict(failure=failure, verifier=self._verifiers.get(name))
+        return Verdict(failure=failure, verifier=self._verifiers.get(_verifier_of(case.job)))
 
     async def _recruit(self) -> VerifierProcess:
         """The process in reserve, or a new one.
@@ -210,7 +211,9 @@ class Pool:
             self._spare = self._start()
 
     def _start(self) -> asyncio.Task[VerifierProcess]:
-        return asyncio.create_task(VerifierProcess.start(self._bounds, sorted(self._verifiers)))
+        return asyncio.create_task(
+            VerifierProcess.start(self._bounds, sorted({name for name, _settings in self._verifiers}))
+        )
 
     def _open_lane(self, helper: bool) -> None:
         lane = asyncio.create_task(self._work(helper))
@@ -226,6 +229,11 @@ class Pool:
         for case in self._waiting:
             if not case.verdict.done():
                 case.verdict.set_exception(PoolError(str(error)))
+
+
+def _verifier_of(job: Job) -> tuple[str, bytes]:
+    """Settings are a part of what scores."""
+    return job.environment, to_json(job.settings)
 
 
 class _Pace:

@@ -34,7 +34,7 @@ class Held(Trajectories):
         super().__init__("127.0.0.1:1", Names("t."), intake)
         self.records: list[Record] = []
 
-    async def piece(self, partition: int, start: int, end: int) -> Piece:
+    async def piece(self, partition: int, start: int, end: int, most: int) -> Piece:
         return Piece(self.records[start:end], end)
 
 

@@ -12,16 +12,14 @@ from odradek_runtime.intake import Intake
 from odradek_runtime.names import Names
 from odradek_schemas.codec import InvalidValue, encode
 from odradek_schemas.events import RecordCoordinates, TrajectoryFinished
-from odradek_verifier_worker import trajectories
 from odradek_verifier_worker.trajectories import Trajectories
 
 pytestmark = pytest.mark.kafka
 
 
 async def test_pieces_go_on_where_they_ended_and_pass_over_what_was_deleted(
-    kafka: str, prefix: str, finished: Callable[..., TrajectoryFinished], monkeypatch: pytest.MonkeyPatch
+    kafka: str, prefix: str, finished: Callable[..., TrajectoryFinished]
 ) -> None:
-    monkeypatch.setattr(trajectories, "MOST_RECORDS", 2)
     names = Names(prefix)
     topic = names.topic("trajectories")
     admin = AIOKafkaAdminClient(bootstrap_servers=kafka)
@@ -33,9 +31,9 @@ async def test_pieces_go_on_where_they_ended_and_pass_over_what_was_deleted(
             await producer.send_and_wait(topic, record.value, record.key, 0, headers=list(record.headers))
     reader = Trajectories(kafka, names, Intake("verifier-worker", open_blob_store("file:///nowhere")))
 
-    first = await reader.piece(0, 0, 5)
-    second = await reader.piece(0, first.next, 5)
-    last = await reader.piece(0, second.next, 5)
+    first = await reader.piece(0, 0, 5, most=2)
+    second = await reader.piece(0, first.next, 5, most=2)
+    last = await reader.piece(0, second.next, 5, most=2)
     found = [record.envelope.rollout_id for piece in (first, second, last) for record in piece.records]
     assert found == [f"run/0/{sample}" for sample in range(5)]
     assert (first.next, second.next, last.next) == (2, 4, 5)

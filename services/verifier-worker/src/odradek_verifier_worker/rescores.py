@@ -1,6 +1,7 @@
 """Scoring trajectories again, a piece at a time: its rewards and the request for the rest go in one transaction."""
 
 import asyncio
+import time
 from collections.abc import Awaitable
 
 from odradek_runtime.records import Output, Outputs, Record
@@ -18,12 +19,29 @@ from odradek_scoring.exchange import Verdict
 from odradek_scoring.scorer import Scorer
 from odradek_scoring.scoring import Scoring
 from odradek_verifier_worker.judgings import Judgings
-from odradek_verifier_worker.trajectories import Piece, Trajectories
+from odradek_verifier_worker.trajectories import MOST_RECORDS, Piece, Trajectories
 
 MOST_JUDGINGS = 512
 """Scorings that wait for judges before a re-score adds more."""
+FIRST_RECORDS = 16
+PIECE_SECONDS = 1.0
+"""How long a piece should take."""
 LOOK_SECONDS = 1.0
 """How long a re-score that found too many of them waits before it asks to be looked at again."""
+
+
+class Pace:
+    """How many records make a piece, by how long the last ones took: live scoring waits behind each, and so do those who
+    look on. A verifier that hangs is met with few."""
+
+    def __init__(self) -> None:
+        self.records = FIRST_RECORDS
+
+    def took(self, seconds: float) -> None:
+        if seconds < PIECE_SECONDS:
+            self.records = min(MOST_RECORDS, 2 * self.records)
+        elif seconds > 4 * PIECE_SECONDS:
+            self.records = max(1, self.records // 4)
 
 
 class Rescores:
@@ -33,6 +51,7 @@ class Rescores:
         self._trajectories = trajectories
         self._scorer = scorer
         self._judgings = judgings
+        self._pace = Pace()
 
     async def advance(self, request: RescoreRequested) -> Outputs:
         """Do a piece of the request."""
@@ -40,9 +59,13 @@ class Rescores:
             await asyncio.sleep(LOOK_SECONDS)
             return [Output(RESCORES.name, request)]
         scoring = Scoring(request.rescore_id, request.verifier, request.settings)
-        piece = await self._trajectories.piece(request.partition, request.start, request.end)
+        began = time.monotonic()
+        piece = await self._trajectories.piece(
+            request.partition, request.start, request.end, self._pace.records
+        )
         begun = [await self._begin(request, scoring, record) for record in piece.records]
         made = [await scored for scored in begun if scored is not None]
+        self._pace.took(time.monotonic() - began)
         outputs = [output for of_one in made for output in of_one]
         found = sum(bool(of_one) for of_one in made)
         counts = RescoreCounts(

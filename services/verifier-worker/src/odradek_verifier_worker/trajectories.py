@@ -1,10 +1,12 @@
 """`trajectories` read apart from the worker's own position: pieces for re-scores, single records for judged ones."""
 
+import asyncio
 from dataclasses import dataclass
 
-from aiokafka.errors import OffsetOutOfRangeError
+from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 from aiokafka.structs import TopicPartition
 
+from odradek_runtime.errors import CommitFailedError
 from odradek_runtime.intake import Intake
 from odradek_runtime.log_reader import log_bounds, read_log
 from odradek_runtime.names import Names
@@ -13,6 +15,8 @@ from odradek_schemas.codec import CLAIM_CHECK_BYTES, InvalidValue
 from odradek_schemas.events import RecordCoordinates, TrajectoryFinished
 from odradek_schemas.topics import TRAJECTORIES
 
+READ_SECONDS = 60.0
+"""Deadline of reading a piece."""
 MOST_RECORDS = 2000
 MOST_BYTES = 8 << 20
 """Of one piece: its trajectories are in memory at once, and its rewards go into one transaction."""
@@ -34,27 +38,34 @@ class Trajectories:
         self._topic = names.topic(TRAJECTORIES.name)
         self._intake = intake
 
-    async def piece(self, partition: int, start: int, end: int) -> Piece:
-        """The records from `start` on, up to the bounds of a piece. What retention has deleted is passed over.
+    async def piece(self, partition: int, start: int, end: int, most: int = MOST_RECORDS) -> Piece:
+        """The records from `start` on, `most` of them or fewer. What retention has deleted is passed over.
 
         Raises:
-            KafkaError: the broker does not answer.
+            CommitFailedError: the broker does not answer; nobody's work is to blame, it is to be begun again.
         """
         place = TopicPartition(self._topic, partition)
         try:
-            return await self._read(place, start, end)
+            async with asyncio.timeout(READ_SECONDS):
+                return await self._there(place, start, end, most)
+        except (KafkaError, TimeoutError) as error:
+            raise CommitFailedError(f"{place.topic}[{partition}] can't be read: {error!r}") from error
+
+    async def _there(self, place: TopicPartition, start: int, end: int, most: int) -> Piece:
+        try:
+            return await self._read(place, start, end, most)
         except OffsetOutOfRangeError:
             first, last = (await log_bounds(self._bootstrap, [place]))[place]
-            return await self._read(place, max(start, first), min(end, last))
+            return await self._read(place, max(start, first), min(end, last), most)
 
-    async def _read(self, place: TopicPartition, start: int, end: int) -> Piece:
+    async def _read(self, place: TopicPartition, start: int, end: int, most: int) -> Piece:
         records: list[Record] = []
         size = 0
         async for batch in read_log(self._bootstrap, place, start, end):
             for raw in batch:
                 records.append(self._opened(raw))
                 size += weight(records[-1])
-                if len(records) == MOST_RECORDS or size >= MOST_BYTES:
+                if len(records) == most or size >= MOST_BYTES:
                     return Piece(records, raw.offset + 1)
         return Piece(records, end)
 

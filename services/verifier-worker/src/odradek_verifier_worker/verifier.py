@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 
+from odradek_runtime.errors import CommitFailedError
+from odradek_runtime.logs import get_logger
 from odradek_runtime.records import Output, Outputs, Record
 from odradek_schemas.codec import BlobCorrupt, BlobMissing, RecordError
 from odradek_schemas.events import (
@@ -23,6 +25,8 @@ from odradek_verifier_worker.rescores import Rescores
 
 LOOK_SECONDS = 5.0
 """How often it is looked for judges that are overdue."""
+
+log = get_logger(__name__)
 
 
 class Verifier:
@@ -88,7 +92,12 @@ class Verifier:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             for key in self._judgings.overdue():
-                await self._commit(await self._judgings.expire(key))
+                try:
+                    outputs = await self._judgings.expire(key)
+                except CommitFailedError as error:
+                    log.warning("an overdue scoring has to wait", scoring=key, reason=str(error))
+                else:
+                    await self._commit(outputs)
 
 
 def _lost_answer(record: Record, error: RecordError) -> ModelCallFailed:
