@@ -35,7 +35,8 @@ from odradek_schemas.topics import TOPICS
 
 PARTITIONS = 3
 START = datetime.now(UTC).replace(microsecond=0)
-_TOPIC_OF = {event.__name__: topic for topic in TOPICS for event in topic.events}
+_TOPIC_OF = {event.__name__: topic for topic in reversed(TOPICS) for event in topic.events}
+"""Of results that several read, the agents' topic."""
 
 
 @pytest.fixture(autouse=True)
