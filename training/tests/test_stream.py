@@ -94,6 +94,19 @@ async def test_the_demand_goes_ahead_of_what_is_given_out(world: Any, makes: Any
     assert await world.demands() == [4, 6, 8, 12]
 
 
+async def test_for_a_group_that_was_dropped_another_one_is_asked_for(world: Any, makes: Any) -> None:
+    """Caught: a trainer that asks by itself waited for ever for what nobody played."""
+    lacking = [makes.reward(0, 0, None), makes.reward(0, 1)]
+    whole = [makes.reward(1, 0), makes.reward(1, 1)]
+    await world.write(makes.run(demand=0), *lacking, *whole)
+    async with RewardStream(world.deployment, run="r", incomplete="drop", idle_timeout=2.0) as stream:
+        await stream.want(2)
+        assert (await anext(stream)).task_id == "r/1"
+        with pytest.raises(StreamIdle):
+            await anext(stream)
+    assert await world.demands() == [4, 6]
+
+
 async def test_what_a_newer_policy_made_stale_is_not_given_out(world: Any, makes: Any) -> None:
     played = {"policy_version": "3"}
     await world.write(makes.run(), *rewards(makes, **played), makes.finish(), makes.policy("4"))

@@ -52,6 +52,7 @@ class Pump:
         self._ends: dict[str, dict[int, int]] = {}
         self._over: set[str] = set()
         self._strangers: set[str | None] = set()
+        self._goal = 0
         self._news = 0.0
         self._waiting = False
         self._stepping: asyncio.Task[None] | None = None
@@ -80,7 +81,7 @@ class Pump:
             self._waiting, self._news = True, time.monotonic()
         while True:
             await self._finish_step()
-            await self._ask_ahead()
+            await self._ask_more()
             await self._listen()
             group = self._grouping.take()
             if group is not None:
@@ -92,7 +93,8 @@ class Pump:
             self._stepping = asyncio.create_task(self._step())
 
     async def want(self, groups: int) -> None:
-        await self._asking.ask(self._grouping.decided, groups, len(self._feed.partitions))
+        self._goal = self._grouping.tally.groups + groups
+        await self._ask_more()
 
     def position(self) -> Position:
         return self._grouping.position()
@@ -119,9 +121,11 @@ class Pump:
             and not self._grouping.ready
         )
 
-    async def _ask_ahead(self) -> None:
-        if self._settings.ahead is not None:
-            await self.want(self._settings.ahead)
+    async def _ask_more(self) -> None:
+        """Others are played for groups that were dropped: the wish is for groups to train on."""
+        more = max(self._settings.ahead or 0, self._goal - self._grouping.tally.groups)
+        if more > 0:
+            await self._asking.ask(self._grouping.decided, more, len(self._feed.partitions))
 
     async def _finish_step(self) -> None:
         """A step is finished even if its caller is cancelled: else who waits briefly, again and again, gets nowhere."""

@@ -135,8 +135,9 @@ class RewardStream:
         return group
 
     async def want(self, groups: int) -> None:
-        """Have `groups` groups more than were decided so far played, where runs are played by demand.
+        """Have `groups` groups more than were given out so far played, where runs are played by demand.
 
+        For those that are dropped while they are waited for, others are played.
         For a trainer that must not have rollouts begun before its weights are there; `ahead` does it by itself.
 
         Raises:
