@@ -89,6 +89,14 @@ def test_what_can_not_be_meant_is_refused(stack: RunningStack, run: str) -> None
     odradek(stack, "rescore", "--file", "/no/such/file", code=4)
 
 
+def test_a_run_that_was_exported_is_scored_with_the_stacks_own_key(
+    stack: RunningStack, run: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "run.jsonl"
+    odradek(stack, "export", run, "--output", str(file))
+    assert rescored(stack, "--file", str(file))["counts"]["unchanged"] == 20
+
+
 def test_a_file_is_scored_without_a_log(stack: RunningStack, shared_data: Path) -> None:
     folder = shared_data / "mcqa"
     file, tasks = str(folder / "example_rollouts.jsonl"), str(folder / "example.jsonl")

@@ -1,11 +1,13 @@
-"""The public key of a deployment, with which answers are sealed."""
+"""The keys of a deployment: the public one seals answers, the private one opens them."""
+
+from pathlib import Path
 
 from odradek_cli import local
 from odradek_cli.errors import CliError, Exit
 from odradek_runtime.sealing import Sealer, SealError
 from odradek_runtime.settings import SealingKeys
 
-PUBLIC_KEY = "sealing-public.key"
+PUBLIC_KEY, PRIVATE_KEY = "sealing-public.key", "sealing-private.key"
 VARIABLE = "ODRADEK_SEALING_PUBLIC_KEY_FILE"
 
 
@@ -24,3 +26,15 @@ def find_sealer() -> Sealer:
             Exit.SOMETHING_MISSING,
             f"set {VARIABLE} to the deployment's public key",
         ) from error
+
+
+def find_private_key() -> Path | None:
+    """The file that `ODRADEK_SEALING_PRIVATE_KEY_FILE` names, else the local stack's; None: neither is here."""
+    named = SealingKeys().private_key_file
+    if named is not None:
+        return named
+    try:
+        path = local.settings().folder / "keys" / PRIVATE_KEY
+    except CliError:
+        return None
+    return path if path.exists() else None

@@ -25,6 +25,7 @@ from odradek_cli.rescore_view import diff_view, rewards_view
 from odradek_cli.rescores import CLOCK_SKEW, Wish, follow, plan, planned, ranges, scores_before, spans
 from odradek_cli.run_ids import new_run_id
 from odradek_cli.runs import load_run
+from odradek_cli.sealing import find_private_key
 from odradek_cli.task_files import read_tasks
 from odradek_schemas.base import JsonObject
 from odradek_schemas.events import RescoreRequested, RewardAssigned
@@ -68,7 +69,8 @@ def rescore(
         Path | None, typer.Option(help="With --file: the data set with the tasks, where its rows lack them.")
     ] = None,
     key: Annotated[
-        Path | None, typer.Option(help="With --file: the private key that opens sealed answers.")
+        Path | None,
+        typer.Option(help="With --file: the private key that opens sealed answers; else the local stack's."),
     ] = None,
     patience: Annotated[
         float, typer.Option(min=1, help="Give up looking on after so many seconds without news.")
@@ -88,7 +90,7 @@ def rescore(
         if verifier is not None:
             load_environment(verifier, settings)
         plugin = load_environment(environment, settings) if environment else None
-        origin = Origin(file, format_, plugin, read_tasks(tasks, plugin), key)
+        origin = Origin(file, format_, plugin, read_tasks(tasks, plugin), key or find_private_key())
         difference = _of_file(origin, Scoring("file", verifier, settings))
     else:
         wish = asyncio.run(_wish(run_id, since, environment, verifier, settings, id_, timeout))
