@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable
 
 from odradek_runtime.records import Output, Outputs, Record
@@ -23,6 +24,8 @@ from odradek_verifier_worker.trajectories import MOST_RECORDS, Piece, Trajectori
 
 MOST_JUDGINGS = 512
 """Scorings that wait for judges before a re-score adds more."""
+MOST_BEGUN = 256
+"""Trajectories of a piece that are verified at a time: with more of them in memory each costs half as much again."""
 FIRST_RECORDS = 16
 PIECE_SECONDS = 1.0
 """How long a piece should take."""
@@ -58,21 +61,32 @@ class Rescores:
         if len(self._judgings) >= MOST_JUDGINGS:
             await asyncio.sleep(LOOK_SECONDS)
             return [Output(RESCORES.name, request)]
-        scoring = Scoring(request.rescore_id, request.verifier, request.settings)
         began = time.monotonic()
         piece = await self._trajectories.piece(
             request.partition, request.start, request.end, self._pace.records
         )
-        begun = [await self._begin(request, scoring, record) for record in piece.records]
-        made = [await scored for scored in begun if scored is not None]
+        made = await self._scored(request, piece)
         self._pace.took(time.monotonic() - began)
         outputs = [output for of_one in made for output in of_one]
         found = sum(bool(of_one) for of_one in made)
         counts = RescoreCounts(
             scored=request.counts.scored + found,
-            skipped=request.counts.skipped + len(begun) - found,
+            skipped=request.counts.skipped + len(piece.records) - found,
         )
         return [*outputs, Output(RESCORES.name, _rest(request, piece, counts))]
+
+    async def _scored(self, request: RescoreRequested, piece: Piece) -> list[Outputs]:
+        """What comes of each trajectory that is wanted. Of trajectories themselves few are in memory at a time."""
+        scoring = Scoring(request.rescore_id, request.verifier, request.settings)
+        made: list[Outputs] = []
+        begun: deque[Awaitable[Outputs]] = deque()
+        for record in piece.records:
+            scored = await self._begin(request, scoring, record)
+            if scored is not None:
+                begun.append(scored)
+            if len(begun) >= MOST_BEGUN:
+                made.append(await begun.popleft())
+        return made + [await scored for scored in begun]
 
     async def _begin(
         self, request: RescoreRequested, scoring: Scoring, record: Record
