@@ -118,3 +118,13 @@ def test_a_file_is_not_chosen_from_as_the_log_is(odradek: Any) -> None:
     done = odradek("rescore", "--file", "rollouts.jsonl", "--run", "r", "--dry-run")
     assert done.exit_code == Exit.USAGE
     assert "does not go with --run, --dry-run" in done.stderr
+
+
+def test_a_request_that_was_put_off_is_no_news() -> None:
+    standing = Standing(frozenset({0}))
+    request = RescoreRequested(id="x/0/0", rescore_id="x", partition=0, start=0, end=9)
+    later = request.model_copy(update={"start": 5})
+    place = RecordCoordinates(topic="rescores", partition=0, offset=0)
+    assert [standing.take(Found(event, place)) for event in (request, request, later)] == [True, False, True]
+    finished = RescoreFinished(id="x/0/finished", rescore_id="x", partition=0)
+    assert (standing.done, standing.take(Found(finished, place)), standing.done) == (False, True, True)

@@ -69,18 +69,24 @@ class Standing:
     """
 
     partitions: frozenset[int]
+    begun: dict[int, int] = field(default_factory=dict)
     finished: dict[int, RescoreFinished] = field(default_factory=dict)
     after: dict[str, Score] = field(default_factory=dict)
     rewards: int = 0
 
-    def take(self, found: Found) -> None:
-        """Take in an event."""
+    def take(self, found: Found) -> bool:
+        """Take in an event; whether it was news. A request that was put off, and comes again as it was, is none."""
         event = found.event
+        if isinstance(event, RescoreRequested):
+            known = self.begun.get(event.partition, -1)
+            self.begun[event.partition] = event.start
+            return event.start > known
         if isinstance(event, RescoreFinished):
             self.finished[event.partition] = event
         elif isinstance(event, RewardAssigned):
             self.rewards += 1
             self.after.setdefault(event.rollout_id, Score.of(event))
+        return True
 
     @property
     def wanted(self) -> int | None:
@@ -178,10 +184,8 @@ async def follow(
     sources = [(topic, p) for topic in (RESCORES, REWARDS) for p in range(log.partitions)]
     heard = time.monotonic()
     async for batch in log.follow(sources, _wanted(wish), since):
-        mine = [found for found in batch if _is_of(wish, found)]
-        for found in mine:
-            standing.take(found)
-        if mine:
+        news = [standing.take(found) for found in batch if _is_of(wish, found)]
+        if any(news):
             heard = time.monotonic()
             yield standing
         if standing.done:
