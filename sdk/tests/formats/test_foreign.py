@@ -35,7 +35,7 @@ TOKENS = TokenRecord(prompt_token_ids=[1, 2], completion_token_ids=[3, 4], logpr
 
 
 def recordings(name):
-    shared = Path(os.environ.get("ODRADEK_SHARED", Path(__file__).parents[3] / "shared"))
+    shared = Path(os.environ.get("ODRADEK_SHARED", Path(__file__).parents[4] / "shared"))
     folder = shared / "data" / "nemo-gym" / name
     if not folder.is_dir():
         message = f"no recordings in {folder}; ODRADEK_SHARED says where they are"
