@@ -23,13 +23,23 @@ ODRADEK = str(Path(sys.executable).with_name("odradek"))
 DEADLINE_SECONDS = 60.0
 
 
+def _hear_interrupts() -> None:
+    """A shell lets what it starts in the background ignore them, and all that comes of it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Terminal:
     """A process on a pseudo-terminal: what it shows, what is typed, how it ends."""
 
     def __init__(self, *command: str) -> None:
         self._master, slave = pty.openpty()
         self._process = subprocess.Popen(
-            [ODRADEK, *command], stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+            [ODRADEK, *command],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            preexec_fn=_hear_interrupts,
         )
         os.close(slave)
         self.shown = ""
@@ -100,7 +110,11 @@ def test_asked_and_told_to_cancel(watched: Terminal, world: Any, makes: Any) -> 
 def test_off_a_terminal_it_detaches(world: Any, makes: Any) -> None:
     world.write(makes.run(), makes.progress(2))
     process = subprocess.Popen(
-        [ODRADEK, "watch", "r"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [ODRADEK, "watch", "r"],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_hear_interrupts,
     )
     assert process.stderr is not None
     for line in process.stderr:
