@@ -1,5 +1,6 @@
 """One trajectory in, one reward out."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 
@@ -196,3 +197,18 @@ def _only(outputs: Outputs) -> RewardAssigned:
     assert output.topic == "rewards"
     assert isinstance(output.event, RewardAssigned)
     return output.event
+
+
+async def test_what_goes_wrong_beside_any_record_ends_the_worker_at_the_next(
+    pool: Pool, finished: Finished, record: MakeRecord
+) -> None:
+    verifier = make_verifier(pool, Answers(None))
+    lost = record(finished())._replace(topic="judge-results")
+    lost = lost._replace(envelope=lost.envelope._replace(id="run/0/0/judge/primary/0.0/completed"))
+    verifier.reject(lost, InvalidValue(lost.coordinates, "cut short"))  # its commit is refused here
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    with pytest.raises(AssertionError, match="nothing is committed beside a record here"):
+        await verifier.handle(finished(), record(finished()))
+    await verifier.close()

@@ -25,7 +25,7 @@ from odradek_verifier_worker.trajectories import MOST_RECORDS, Piece, Trajectori
 MOST_JUDGINGS = 512
 """Scorings that wait for judges before a re-score adds more."""
 MOST_BEGUN = 256
-"""Trajectories of a piece that are verified at a time: with more of them in memory each costs half as much again."""
+"""Trajectories of a piece that are verified at a time: the more of them are in memory, the more each costs."""
 FIRST_RECORDS = 16
 PIECE_SECONDS = 1.0
 """How long a piece should take."""

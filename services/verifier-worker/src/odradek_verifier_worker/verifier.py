@@ -71,9 +71,10 @@ class Verifier:
 
     async def close(self) -> None:
         """The pool serves all partitions and lives as long as the worker."""
-        for task in self._tasks:
+        for task in tuple(self._tasks):
             task.cancel()
-        await asyncio.wait(self._tasks)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -81,9 +82,11 @@ class Verifier:
         task.add_done_callback(self._ended)
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
-        """What goes wrong beside any record ends the worker at its next one."""
-        if not task.cancelled():
-            self._error = self._error or task.exception()
+        """What goes wrong beside any record is said at once, and ends the worker at its next one."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("the verifier can't go on", reason=repr(error), exc_info=error)
+            self._error = self._error or error
 
     async def _hear(self, result: ModelCallFailed) -> None:
         await self._commit(await self._judgings.hear(result))
