@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from odradek_cli.commands import (
     audit,
+    blobs,
     catalog,
     compare,
     doctor,
@@ -80,4 +81,5 @@ token.register(app)
 serve.register(app)
 env.register(app)
 topics.register(app)
+blobs.register(app)
 doctor.register(app)

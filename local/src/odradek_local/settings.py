@@ -34,6 +34,9 @@ class LocalSettings(BaseSettings):
     front_port: int = Field(FRONT_PORT, description="of the model gateway, for agent programs")
     partitions: int = Field(4, ge=1, le=256)
     topic_prefix: str = "odradek."
+    blob_store: str | None = Field(
+        None, description="where large values go: s3://bucket/prefix; None: a folder in the data directory"
+    )
     models: dict[str, ModelSettings] = Field({}, description="besides the local one, by name")
     local_model: bool = Field(True, description="whether to run the small model")
 
