@@ -19,6 +19,7 @@ from odradek_runtime.blobs import BlobDamaged, BlobNotFound, BlobStore, open_blo
 from odradek_runtime.leaving import stopped
 from odradek_runtime.partitioning import partition_of
 from odradek_runtime.records import RawRecord
+from odradek_runtime.unreachable import why_unreachable
 from odradek_schemas.codec import (
     BlobCorrupt,
     BlobMissing,
@@ -323,7 +324,8 @@ async def _connected(consumer: AIOKafkaConsumer, marks: AIOKafkaConsumer, deploy
     except TimeoutError as error:
         raise _unreachable(deployment, f"did not answer within {CONNECT_SECONDS:g} s") from error
     except KafkaError as error:
-        raise _unreachable(deployment, f"does not answer ({error})") from error
+        why = await why_unreachable(deployment.brokers) or str(error)
+        raise _unreachable(deployment, f"does not answer ({why})") from error
 
 
 async def _count_partitions(consumer: AIOKafkaConsumer, deployment: Deployment) -> int:

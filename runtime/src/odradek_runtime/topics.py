@@ -15,6 +15,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from odradek_runtime.brokers import Brokers
+from odradek_runtime.unreachable import why_unreachable
 from odradek_schemas.topics import TOPICS, Kept, Topic
 
 APPLY_COMMAND = "odradek topics apply"
@@ -161,9 +162,8 @@ async def _admin(brokers: Brokers, timeout_seconds: float) -> AsyncIterator[AIOK
     except TimeoutError as error:
         raise BrokerAwayError(f"Kafka at {brokers} did not answer within {timeout_seconds:g} s") from error
     except KafkaError as error:
-        raise BrokerAwayError(
-            f"Kafka at {brokers}: {error}; is it running, and the address right?"
-        ) from error
+        why = await why_unreachable(brokers) or str(error)
+        raise BrokerAwayError(f"Kafka at {brokers}: {why}") from error
     finally:
         await admin.close()
 
