@@ -54,8 +54,9 @@ async def _why(brokers: Brokers, address: str) -> str:
 
 
 async def _asked(connection: AIOKafkaConnection) -> None:
-    """A first question that only who is let in may ask: about no topic."""
-    await connection.send(MetadataRequest([]))
+    """A first question, about no topic: who is not let in learns of no broker."""
+    if not (await connection.send(MetadataRequest([]))).brokers:
+        raise SaslAuthenticationFailed
 
 
 def _told(error: Exception, security: KafkaSecurity) -> str:
