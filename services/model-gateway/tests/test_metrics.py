@@ -77,11 +77,11 @@ async def test_names_that_events_make_up_are_one_series(gateway_to: Any) -> None
 
 async def test_a_replica_that_is_left_alone_is_told(gateway_to: Any) -> None:
     gateway, value = gateway_to("instant", base_url="http://127.0.0.1:9/v1", tries=1, max_concurrency=7)
-    assert value("odradek_upstream_open", model="m", replica="0") == 0
-    assert value("odradek_upstream_limit", model="m", replica="0") == 7
+    assert value("odradek_replica_open", model="m", replica="0") == 0
+    assert value("odradek_replica_limit_calls", model="m", replica="0") == 7
     for _ in range(MOST_FAILURES):
         await gateway.call(request())
-    assert value("odradek_upstream_open", model="m", replica="0") == 1
+    assert value("odradek_replica_open", model="m", replica="0") == 1
     assert value("odradek_model_calls_total", model="m", outcome="upstream_unavailable") == MOST_FAILURES
 
 
@@ -92,11 +92,11 @@ async def test_who_waits_for_a_rate_is_told(gateway_to: Any) -> None:
     try:
         done, _ = await asyncio.wait(waiting, timeout=10, return_when=asyncio.FIRST_COMPLETED)
         assert len(done) == 1
-        assert value("odradek_upstream_limited", model="m", replica="0") == 1
-        assert (value("odradek_upstream_waiting_calls", model="m", replica="0") or 0) >= 1
+        assert value("odradek_replica_limited", model="m", replica="0") == 1
+        assert (value("odradek_replica_waiting_calls", model="m", replica="0") or 0) >= 1
     finally:
         for task in waiting:
             task.cancel()
         await asyncio.wait(waiting)
-    assert value("odradek_upstream_waiting_calls", model="m", replica="0") == 0
-    assert value("odradek_upstream_calls", model="m", replica="0") == 0
+    assert value("odradek_replica_waiting_calls", model="m", replica="0") == 0
+    assert value("odradek_replica_calls", model="m", replica="0") == 0

@@ -22,7 +22,7 @@ def test_what_waits_and_what_is_unfinished_follows_the_plan(world: Any) -> None:
     registry = registered(metrics)
 
     def standing() -> tuple[float | None, ...]:
-        names = ("runs_under_way", "waiting_rollouts", "unfinished_rollouts")
+        names = ("runs_under_way", "waiting_rollouts", "outstanding_rollouts")
         return tuple(registry.get_sample_value(f"odradek_{name}") for name in names)
 
     def watch() -> None:
@@ -56,7 +56,7 @@ def test_a_cancelled_run_admits_nothing_that_waits(world: Any) -> None:
     world.write(RunCancelRequested(id="c", run_id="r", reason="enough"))
     world.settle()
     assert registry.get_sample_value("odradek_waiting_rollouts") == 0
-    assert registry.get_sample_value("odradek_unfinished_rollouts") == 4
+    assert registry.get_sample_value("odradek_outstanding_rollouts") == 4
 
 
 def test_runs_and_purges_are_counted() -> None:

@@ -93,30 +93,30 @@ class ReplicaCollector(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield self._gauge(
-            "odradek_upstream_calls", "Calls under way at a replica.", lambda place: place.gate.under_way
+            "odradek_replica_calls", "Calls under way at a replica.", lambda place: place.gate.under_way
         )
         yield self._gauge(
-            "odradek_upstream_limit",
+            "odradek_replica_limit_calls",
             "How many calls a replica bears at once, as learnt.",
             lambda place: place.gate.width.calls,
         )
         yield self._gauge(
-            "odradek_upstream_most",
+            "odradek_replica_most_calls",
             "How many calls a replica may have at once, as set.",
             lambda place: place.gate.width.most,
         )
         yield self._gauge(
-            "odradek_upstream_waiting_calls",
+            "odradek_replica_waiting_calls",
             "Calls that wait for a turn at a replica.",
             lambda place: place.gate.waiting,
         )
         yield self._gauge(
-            "odradek_upstream_limited",
+            "odradek_replica_limited",
             "1 while a rate limit, or other gateways' calls, let nobody begin.",
             lambda place: place.gate.closed,
         )
         yield self._gauge(
-            "odradek_upstream_open",
+            "odradek_replica_open",
             "1 while a replica is left alone after failures in a row (its breaker is open).",
             lambda place: place.breaker.opened,
         )

@@ -31,8 +31,8 @@ class ProducerMetrics:
         self.waiting = Gauge(
             "odradek_waiting_rollouts", "Planned rollouts that are not admitted yet.", registry=None
         )
-        self.unfinished = Gauge(
-            "odradek_unfinished_rollouts", "Admitted rollouts without a reward.", registry=None
+        self.outstanding = Gauge(
+            "odradek_outstanding_rollouts", "Admitted rollouts without a reward.", registry=None
         )
         self.admitted = Counter(
             "odradek_rollouts_admitted", "Rollouts given out as tasks.", ("environment",), registry=None
@@ -44,7 +44,7 @@ class ProducerMetrics:
         self.purge_failures = Counter("odradek_purge_failures", "Purges that failed.", registry=None)
         self.runs.set_function(lambda: self._load().runs)
         self.waiting.set_function(lambda: self._load().waiting)
-        self.unfinished.set_function(lambda: self._load().unfinished)
+        self.outstanding.set_function(lambda: self._load().unfinished)
         self._tellers = Tellers({RolloutRequested: self._admit, RunFinished: self._end})
 
     def watch(self, plan: Loaded) -> None:
@@ -62,7 +62,7 @@ class ProducerMetrics:
         return [
             self.runs,
             self.waiting,
-            self.unfinished,
+            self.outstanding,
             self.admitted,
             self.ended,
             self.purged,
