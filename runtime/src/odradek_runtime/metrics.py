@@ -105,8 +105,10 @@ class Metrics:
             registry=self.registry,
         )
 
-    def include(self, worker: str, version: str, measures: Measures | None) -> None:
+    def include(self, worker: str, version: str, inputs: Iterable[str], measures: Measures | None) -> None:
         """Tell also who the worker is, and what its kind measures."""
+        for topic in inputs:
+            self.dead_letters.labels(topic)  # from 0 on: the first one must count as an increase
         self.worker.info({"worker": worker, "version": version})
         self._measures = measures
         if measures is not None:

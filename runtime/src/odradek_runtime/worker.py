@@ -62,7 +62,7 @@ class Worker:
         self._settings = settings
         self._blobs = blobs
         self._metrics = metrics
-        metrics.include(processor.name, version("odradek-runtime"), processor.measures)
+        metrics.include(processor.name, version("odradek-runtime"), processor.inputs, processor.measures)
         metrics.ready.set_function(lambda: float(self.ready))
         metrics.silence.set_function(lambda: self._membership.silence_seconds)
         self._names = Names(settings.topic_prefix)

@@ -7,6 +7,7 @@ from odradek.sessions import Sessions, no_programs
 from odradek_env_worker.flights import Flights
 from odradek_env_worker.gateway import Gateway
 from odradek_env_worker.host import SessionHost, remembering
+from odradek_env_worker.metrics import EnvMetrics
 from odradek_env_worker.playing import Player
 from odradek_env_worker.settings import EnvSettings
 from odradek_env_worker.threads import ToolThreads
@@ -46,6 +47,7 @@ def create_processor(settings: EnvSettings) -> ConcurrentProcessor:
         changelog=SESSIONS.name,
         ordered=True,
         create=create,
+        measures=EnvMetrics(threads),
     )
 
 
