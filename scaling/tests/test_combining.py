@@ -8,18 +8,19 @@ from odradek_scaling.outside import Outside, unread
 from odradek_scaling.telling import Told, by_name, read_told
 from odradek_schemas.topics import AGENT, ENV, GATEWAY, VERIFIER
 
+A, B = ("small", "0"), ("small", "1")
 EXPOSED = """\
 # HELP odradek_owned_partitions Partition numbers that are ready.
 # TYPE odradek_owned_partitions gauge
 odradek_owned_partitions 3.0
 # TYPE odradek_open_sessions gauge
-odradek_open_sessions{partition="0"} 4.0
-odradek_open_sessions{partition="2"} 1.0
-# TYPE odradek_upstream_calls gauge
-odradek_upstream_calls{model="small"} 7.0
-# TYPE odradek_upstream_limit_calls gauge
-odradek_upstream_limit_calls{model="small"} 8.0
-odradek_upstream_limit_calls{model="large"} 2.0
+odradek_open_sessions 5.0
+# TYPE odradek_replica_calls gauge
+odradek_replica_calls{model="small",replica="0"} 7.0
+odradek_replica_calls{model="small",replica="1"} 1.0
+# TYPE odradek_replica_limit_calls gauge
+odradek_replica_limit_calls{model="small",replica="0"} 8.0
+odradek_replica_limit_calls{model="small",replica="1"} 2.0
 """
 
 
@@ -29,7 +30,7 @@ def outside(backlog: int = 0, begun: int = 0, owned: int = 4) -> Outside:
 
 def test_reads_what_a_worker_tells() -> None:
     told = read_told(EXPOSED)
-    assert told == Told(owned=3, sessions=5, calls={"small": 7}, limits={"small": 8, "large": 2})
+    assert told == Told(owned=3, sessions=5, calls=8, limits={("small", "0"): 8, ("small", "1"): 2})
 
 
 def test_what_is_not_prometheus_text_is_an_error() -> None:
@@ -46,9 +47,9 @@ def test_what_is_not_prometheus_text_is_an_error() -> None:
         (ENV, [Told(sessions=15)], 15, 20),
         (ENV, [], 0, 20),
         (GATEWAY, [], 0, 20),
-        (GATEWAY, [Told(calls={"a": 3}, limits={"a": 8})], 3, 8),
-        (GATEWAY, [Told(limits={"a": 8, "b": 4}), Told(limits={"a": 6})], 0, 12),
-        (GATEWAY, [Told(calls={"a": 25}, limits={"a": 64})], 25, 25),
+        (GATEWAY, [Told(calls=3, limits={A: 8})], 3, 8),
+        (GATEWAY, [Told(limits={A: 8, B: 4}), Told(limits={A: 6})], 0, 12),
+        (GATEWAY, [Told(calls=25, limits={A: 64})], 25, 25),
     ],
 )
 def test_load(pool: str, told: list[Told] | None, in_flight: int, load: int) -> None:

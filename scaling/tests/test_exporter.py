@@ -1,11 +1,7 @@
 """The load exporter over HTTP: what it answers, and what it must not."""
 
-import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
@@ -14,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from odradek_local.ports import free_port
 from odradek_local.testing import create_topics
 from odradek_runtime.names import Names
+from odradek_scaling.app import main
 from odradek_scaling.meter import Meter
 from odradek_scaling.server import LoadServer
 from odradek_schemas.topics import MODEL_CALLS, TOOL_ACTIONS
@@ -80,17 +77,11 @@ async def test_an_unknown_pool_is_told_the_known_ones() -> None:
         ("HTTP_HOST", "203.0.113.1", "can't listen there"),
     ],
 )
-def test_bad_settings_are_one_clear_line(setting: str, value: str, said: str) -> None:
-    env = os.environ | {"ODRADEK_HTTP_PORT": "0", f"ODRADEK_{setting}": value}
-    ended = subprocess.run(
-        [Path(sys.executable).with_name("odradek-load-exporter")],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.returncode == 1
-    last = ended.stderr.strip().splitlines()[-1]
-    assert last.startswith("odradek-load-exporter: ")
-    assert said in last
+def test_bad_settings_are_one_clear_line(
+    setting: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ODRADEK_HTTP_PORT", "0")
+    monkeypatch.setenv(f"ODRADEK_{setting}", value)
+    with pytest.raises(SystemExit, match=said) as ended:
+        main()
+    assert str(ended.value).startswith("odradek-load-exporter: ")

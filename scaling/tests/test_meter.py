@@ -72,7 +72,7 @@ async def member(kafka: str, names: Names, topic: str) -> AsyncIterator[AIOKafka
     try:
         async with asyncio.timeout(20):
             while len(consumer.assignment()) < PARTITIONS:
-                await asyncio.sleep(0.05)
+                await consumer.getmany(timeout_ms=50)
         yield consumer
     finally:
         await consumer.stop()

@@ -39,7 +39,7 @@ def held(pool: str, told: Iterable[Told]) -> int:
         return sum(worker.sessions for worker in told)
     if pool == AGENT:
         return sum(worker.rollouts for worker in told)
-    return sum(sum(worker.calls.values()) for worker in told)
+    return sum(worker.calls for worker in told)
 
 
 def is_whole(pool: str, outside: Outside, told: Iterable[Told]) -> bool:
@@ -50,10 +50,10 @@ def is_whole(pool: str, outside: Outside, told: Iterable[Told]) -> bool:
 def admitted(told: Iterable[Told]) -> float:
     """How many calls the upstreams of all models bear at once; infinite: no gateway has told.
 
-    Each gateway tells what a whole model bears, as it has learnt it; the most that one believes counts.
+    Each gateway tells what a replica bears in all, as it has learnt it; the most that one believes counts.
     """
-    limits: dict[str, int] = {}
+    limits: dict[tuple[str, str], int] = {}
     for worker in told:
-        for model, limit in worker.limits.items():
-            limits[model] = max(limit, limits.get(model, 0))
+        for replica, limit in worker.limits.items():
+            limits[replica] = max(limit, limits.get(replica, 0))
     return sum(limits.values()) if limits else math.inf

@@ -16,8 +16,8 @@ ASK_SECONDS = 2.0
 OWNED = "odradek_owned_partitions"
 SESSIONS = "odradek_open_sessions"
 ROLLOUTS = "odradek_unfinished_rollouts"
-CALLS = "odradek_upstream_calls"
-LIMIT = "odradek_upstream_limit_calls"
+CALLS = "odradek_replica_calls"
+LIMIT = "odradek_replica_limit_calls"
 
 Address = tuple[str, int]
 """Host and port."""
@@ -29,13 +29,13 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class Told:
-    """What one worker tells. `calls` and `limits`: by model, of the gateway's upstreams."""
+    """What one worker tells. `calls` at upstreams; `limits`: what each replica of a model bears, by both names."""
 
     owned: int = 0
     sessions: int = 0
     rollouts: int = 0
-    calls: Mapping[str, int] = field(default_factory=dict)
-    limits: Mapping[str, int] = field(default_factory=dict)
+    calls: int = 0
+    limits: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 def read_told(text: str) -> Told:
@@ -44,17 +44,15 @@ def read_told(text: str) -> Told:
     Raises:
         ValueError: it is not Prometheus' text format.
     """
-    sums: dict[str, int] = {}
-    models: dict[str, dict[str, int]] = {CALLS: {}, LIMIT: {}}
+    sums = dict.fromkeys((OWNED, SESSIONS, ROLLOUTS, CALLS), 0)
+    limits: dict[tuple[str, str], int] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            if sample.name in models:
-                models[sample.name][sample.labels["model"]] = int(sample.value)
-            elif sample.name in (OWNED, SESSIONS, ROLLOUTS):
-                sums[sample.name] = sums.get(sample.name, 0) + int(sample.value)
-    return Told(
-        sums.get(OWNED, 0), sums.get(SESSIONS, 0), sums.get(ROLLOUTS, 0), models[CALLS], models[LIMIT]
-    )
+            if sample.name == LIMIT:
+                limits[sample.labels["model"], sample.labels["replica"]] = int(sample.value)
+            elif sample.name in sums:
+                sums[sample.name] += int(sample.value)
+    return Told(sums[OWNED], sums[SESSIONS], sums[ROLLOUTS], sums[CALLS], limits)
 
 
 async def ask(addresses: Iterable[Address]) -> list[Told]:
