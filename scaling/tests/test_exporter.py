@@ -9,6 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from odradek_local.ports import free_port
 from odradek_local.testing import create_topics
+from odradek_runtime.brokers import Brokers
+from odradek_runtime.kafka_security import PLAINTEXT
 from odradek_runtime.names import Names
 from odradek_scaling.app import main
 from odradek_scaling.meter import Meter
@@ -18,7 +20,7 @@ from odradek_schemas.topics import MODEL_CALLS, TOOL_ACTIONS
 
 @asynccontextmanager
 async def exporter(bootstrap: str, prefix: str = "t.") -> AsyncIterator[ClientSession]:
-    meter = Meter(bootstrap, Names(prefix))
+    meter = Meter(Brokers(bootstrap, PLAINTEXT), Names(prefix))
     server = LoadServer(meter, "127.0.0.1", 0)
     await server.start()
     try:
@@ -73,7 +75,7 @@ async def test_an_unknown_pool_is_told_the_known_ones() -> None:
     ("setting", "value", "said"),
     [
         ("LOAD_WORKERS_DNS", "workers", "is not HOST:PORT"),
-        ("HTTP_PORT", "99999", "http_port"),
+        ("HTTP_PORT", "99999", "ODRADEK_HTTP_PORT: "),
         ("HTTP_HOST", "203.0.113.1", "can't listen there"),
     ],
 )

@@ -11,6 +11,8 @@ from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from odradek_local.ports import free_port
 from odradek_local.testing import create_topics
+from odradek_runtime.brokers import Brokers
+from odradek_runtime.kafka_security import PLAINTEXT
 from odradek_runtime.names import Names
 from odradek_runtime.positions import format_unfinished
 from odradek_scaling import meter as metering
@@ -105,7 +107,7 @@ async def test_the_backlog_is_what_no_worker_has_finished_and_markers_are_none(
     kafka: str, topics: Names
 ) -> None:
     topic = topics.topic(TOOL_ACTIONS.name)
-    async with measuring(Meter(kafka, topics)) as meter:
+    async with measuring(Meter(Brokers(kafka, PLAINTEXT), topics)) as meter:
         assert await meter.load(ENV) == PoolLoad(pool=ENV, backlog=0, in_flight=0, load=0, members=0)
         await write(kafka, topic, 3)
         await write(kafka, topic, 2, commit=False)
@@ -121,7 +123,7 @@ async def test_the_backlog_is_what_no_worker_has_finished_and_markers_are_none(
 
 async def test_a_long_backlog_is_not_read(kafka: str, topics: Names) -> None:
     await write(kafka, topics.topic(TRAJECTORIES.name), 100)
-    async with measuring(Meter(kafka, topics)) as meter:
+    async with measuring(Meter(Brokers(kafka, PLAINTEXT), topics)) as meter:
         load = await meter.load(VERIFIER)
     assert load.backlog == 101  # with its marker: by offsets
 
@@ -133,7 +135,7 @@ async def test_open_sessions_keep_a_pool_and_silence_never_shrinks_it(kafka: str
         return answering
 
     async with (
-        measuring(Meter(kafka, topics, find)) as meter,
+        measuring(Meter(Brokers(kafka, PLAINTEXT), topics, find)) as meter,
         member(kafka, topics, TOOL_ACTIONS.name) as consumer,
         worker(owned=1, sessions=5) as one,
         worker(owned=1, sessions=2) as other,
@@ -152,7 +154,7 @@ async def test_open_sessions_keep_a_pool_and_silence_never_shrinks_it(kafka: str
 
 async def test_missing_topics_are_named_and_other_pools_measured(kafka: str, prefix: str) -> None:
     await create_topics(kafka, prefix, PARTITIONS, TOOL_ACTIONS.name)
-    async with measuring(Meter(kafka, Names(prefix))) as meter:
+    async with measuring(Meter(Brokers(kafka, PLAINTEXT), Names(prefix))) as meter:
         assert (await meter.load(ENV)).load == 0
         with pytest.raises(LoadUnknownError, match=r"trajectories.*odradek topics apply"):
             await meter.load(VERIFIER)

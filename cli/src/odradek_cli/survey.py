@@ -73,8 +73,8 @@ async def look_around(log: Log, run_id: str | None, most: int, within: float = S
     try:
         async with (
             asyncio.timeout(within),
-            open_groups(log.deployment.bootstrap, log.deployment.names) as groups,
-            open_tails(log.deployment.bootstrap, log.deployment.names) as tails,
+            open_groups(log.deployment.brokers, log.deployment.names) as groups,
+            open_tails(log.deployment.brokers, log.deployment.names) as tails,
         ):
             return await _Survey(log, groups, tails, run_id).standing(most)
     except (TimeoutError, KafkaError, PositionError) as error:

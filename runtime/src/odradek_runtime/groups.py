@@ -17,6 +17,7 @@ from aiokafka.errors import (
 )
 from aiokafka.structs import TopicPartition
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.names import Names
 from odradek_runtime.positions import Position, parse_position
 from odradek_schemas.topics import (
@@ -138,13 +139,13 @@ class Groups:
 
 
 @asynccontextmanager
-async def open_groups(bootstrap: str, names: Names) -> AsyncIterator[Groups]:
+async def open_groups(brokers: Brokers, names: Names) -> AsyncIterator[Groups]:
     """Connect to a deployment for questions about its workers.
 
     Raises:
         KafkaError, TimeoutError: it does not answer.
     """
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=int(1000 * ASK_SECONDS))
+    admin = AIOKafkaAdminClient(**brokers.client(), request_timeout_ms=int(1000 * ASK_SECONDS))
     try:
         async with asyncio.timeout(ASK_SECONDS):
             await admin.start()

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import TopicPartition
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.groups import Part
 from odradek_runtime.intake import SOMEWHERE
 from odradek_runtime.leaving import stopped
@@ -91,14 +92,14 @@ class Tails:
 
 
 @asynccontextmanager
-async def open_tails(bootstrap: str, names: Names) -> AsyncIterator[Tails]:
+async def open_tails(brokers: Brokers, names: Names) -> AsyncIterator[Tails]:
     """Connect to a deployment.
 
     Raises:
         KafkaError: it does not answer.
     """
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap,
+        **brokers.client(),
         group_id=None,
         isolation_level="read_committed",
         enable_auto_commit=False,

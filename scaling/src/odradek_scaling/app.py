@@ -5,22 +5,21 @@ import signal
 import sys
 
 import uvloop
-from pydantic import ValidationError
 
 from odradek_runtime.logs import configure_logs
 from odradek_runtime.names import Names
+from odradek_runtime.settings import SettingsError, read_settings
 from odradek_scaling.meter import Meter
 from odradek_scaling.server import LoadServer
 from odradek_scaling.settings import ExporterSettings
 from odradek_scaling.telling import by_name
-from odradek_schemas.codec import explain
 
 NAME = "load-exporter"
 
 
 def create_meter(settings: ExporterSettings) -> Meter:
     find = None if settings.load_workers_dns is None else by_name(settings.load_workers_dns)
-    return Meter(settings.bootstrap_servers, Names(settings.topic_prefix), find)
+    return Meter(settings.brokers, Names(settings.topic_prefix), find)
 
 
 async def serve(settings: ExporterSettings) -> None:
@@ -39,10 +38,10 @@ async def serve(settings: ExporterSettings) -> None:
 def main() -> None:
     """Run the service until it is told to stop."""
     try:
-        settings = ExporterSettings()
+        settings = read_settings(ExporterSettings)
         configure_logs(NAME, settings.log_level, settings.log_format)
         uvloop.run(serve(settings))
-    except ValidationError as error:
-        sys.exit(f"odradek-{NAME}: ODRADEK_ settings: {explain(error)}")
+    except SettingsError as error:
+        sys.exit(f"odradek-{NAME}: {error}")
     except OSError as error:
         sys.exit(f"odradek-{NAME}: ODRADEK_HTTP_PORT: can't listen there: {error.strerror or error}")

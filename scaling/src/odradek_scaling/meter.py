@@ -6,10 +6,12 @@ from contextlib import AsyncExitStack
 
 from aiokafka.errors import KafkaError
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.groups import Groups, open_groups
 from odradek_runtime.names import Names
 from odradek_runtime.positions import PositionError
 from odradek_runtime.tails import Tails, open_tails
+from odradek_runtime.unreachable import why_unreachable
 from odradek_scaling.combining import TELLING, combine, is_whole
 from odradek_scaling.load import POOLS, LoadUnknownError, PoolLoad
 from odradek_scaling.outside import Outside, look_at
@@ -31,8 +33,8 @@ class Meter:
     records that workers list as begun stand in for them.
     """
 
-    def __init__(self, bootstrap: str, names: Names, find_workers: FindWorkers | None = None) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, brokers: Brokers, names: Names, find_workers: FindWorkers | None = None) -> None:
+        self._brokers = brokers
         self._names = names
         self._find_workers = find_workers
         self._connections = AsyncExitStack()
@@ -71,16 +73,16 @@ class Meter:
             async with asyncio.timeout(MEASURE_SECONDS):
                 groups, tails = await self._connect()
                 return {pool: await self._measure_one(pool, groups, tails) for pool in POOLS}
-        except (KafkaError, OSError, TimeoutError) as error:
+        except (KafkaError, OSError, TimeoutError, ValueError) as error:
             await self.close()
-            why = f"Kafka at {self._bootstrap} does not answer: {_reason(error)}"
+            why = f"Kafka at {self._brokers} does not answer: {await why_unreachable(self._brokers) or _told(error)}"
             return {pool: LoadUnknownError(why) for pool in POOLS}
 
     async def _connect(self) -> tuple[Groups, Tails]:
         if self._connected is None:
             async with AsyncExitStack() as opening:
-                groups = await opening.enter_async_context(open_groups(self._bootstrap, self._names))
-                tails = await opening.enter_async_context(open_tails(self._bootstrap, self._names))
+                groups = await opening.enter_async_context(open_groups(self._brokers, self._names))
+                tails = await opening.enter_async_context(open_tails(self._brokers, self._names))
                 self._connected, self._connections = (groups, tails), opening.pop_all()
         return self._connected
 
@@ -109,7 +111,7 @@ class Meter:
         return measured
 
 
-def _reason(error: BaseException) -> str:
+def _told(error: BaseException) -> str:
     return (
         f"not within {MEASURE_SECONDS:g} s" if isinstance(error, TimeoutError) else str(error) or repr(error)
     )
