@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from odradek_schemas.topics import WORKERS
-from tests.support.exposed import exposed, process_series
+from tests.support.exposed import EXPORTER, exposed, process_series
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "deploy" / "observability"
@@ -140,7 +140,7 @@ def name_told(series: Any) -> str:
 
 def test_all_workers_are_scraped_at_their_port() -> None:
     scraped = read(FOLDER / "prometheus.yml")["scrape_configs"][0]["dns_sd_configs"][0]
-    assert set(scraped["names"]) == {*WORKERS, "load-exporter"}
+    assert set(scraped["names"]) == {*WORKERS, EXPORTER}
     assert scraped["port"] == 9400
 
 

@@ -19,7 +19,7 @@ from odradek_local.ports import free_port
 from odradek_schemas.rollouts import Limits
 from tests.conftest import RunningStack
 from tests.observability.installing import program
-from tests.support.exposed import POOLS, exposed
+from tests.support.exposed import EXPORTER, exposed
 from tests.support.log import run_requested
 from tests.test_observability import queries
 
@@ -62,8 +62,8 @@ def configuration(stack: RunningStack) -> dict[str, Any]:
     """The deployment's own, but that the workers are found by their ports, and quicker."""
     given: dict[str, Any] = yaml.safe_load((FOLDER / "prometheus.yml").read_text())
     names = given["scrape_configs"][0]["dns_sd_configs"][0]["names"]
-    workers = [part for part in stack.state.parts if part.name in names]
-    targets = [{"targets": [f"127.0.0.1:{part.port}"], "labels": {"job": part.name}} for part in workers]
+    workers = [part for part in stack.state.parts if part.pool in names]
+    targets = [{"targets": [f"127.0.0.1:{part.port}"], "labels": {"job": part.pool}} for part in workers]
     return given | {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(FOLDER / "rules" / "*.yml")],
@@ -148,7 +148,7 @@ def test_what_was_played_is_counted(prometheus: Prometheus) -> None:
 def test_every_metric_of_the_workers_is_there(prometheus: Prometheus) -> None:
     """All but those of which nothing has happened here: large values, bad records, prices, judges' questions."""
     rare = ("odradek_blob_", "odradek_stalled", "odradek_errors")
-    names = [name for metric in exposed() for name in metric.series if name not in POOLS]
+    names = [name for metric in exposed() if metric.owner != EXPORTER for name in metric.series]
     assert [name for name in names if not name.startswith(rare) and not prometheus.query(name)] == []
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from prometheus_client import ProcessCollector
 from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from odradek_agent_worker.metrics import AgentMetrics
@@ -12,11 +13,13 @@ from odradek_env_worker.metrics import EnvMetrics
 from odradek_env_worker.threads import ToolThreads
 from odradek_model_gateway.metrics import GatewayMetrics
 from odradek_runtime.metrics import Metrics
+from odradek_scaling.load import PoolLoad
+from odradek_scaling.server import exposition
 from odradek_task_producer.metrics import ProducerMetrics
 from odradek_verifier_worker.metrics import VerifierMetrics
 
 EVERY = "every worker"
-POOLS = ("odradek_pool_backlog", "odradek_pool_in_flight", "odradek_pool_load", "odradek_pool_members")
+EXPORTER = "load-exporter"
 _ENDINGS = {
     "counter": {"_total": ()},
     "gauge": {"": ()},
@@ -50,7 +53,7 @@ def exposed() -> list[Exposed]:
     found = list(_metrics(EVERY, common.registry._collector_to_names))
     for owner, of_worker in measures.items():
         found += _metrics(owner, of_worker.collectors())
-    return found + [_pool(name) for name in POOLS]
+    return found + list(_pools())
 
 
 def process_series() -> dict[str, frozenset[str]]:
@@ -60,8 +63,11 @@ def process_series() -> dict[str, frozenset[str]]:
     return {name: labels for metric in _metrics(EVERY, [registry]) for name, labels in metric.series.items()}
 
 
-def _pool(name: str) -> Exposed:
-    return Exposed(name, "load-exporter", "", {name: frozenset({"pool"})})
+def _pools() -> Iterator[Exposed]:
+    load = PoolLoad(pool="env-worker", backlog=0, in_flight=0, load=0, members=0)
+    for family in text_string_to_metric_families(exposition([load]).decode()):
+        labels = frozenset(label for sample in family.samples for label in sample.labels)
+        yield Exposed(family.name, EXPORTER, family.documentation, {family.name: labels})
 
 
 def _metrics(owner: str, collectors: Iterable[Collector | CollectorRegistry]) -> Iterator[Exposed]:

@@ -115,7 +115,7 @@ def rate(before: int | None, now: int, seconds: float) -> float | None:
 def _told_locally(deployment: Deployment) -> dict[str, Told]:
     """What the local stack's gateways tell of their models; nothing of other deployments, whose workers are not reached."""
     state = local.stack_state() if deployment.local else None
-    ports = [part.port for part in state.parts if part.name.startswith(GATEWAY)] if state else []
+    ports = [part.port for part in state.parts if part.pool == GATEWAY] if state else []
     texts = []
     for port in ports:
         try:

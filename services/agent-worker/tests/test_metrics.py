@@ -58,6 +58,7 @@ def test_rollouts_of_which_nothing_is_heard_are_told(worker, tools):
     worker.now += timedelta(seconds=250)
     worker.cycle(tools.task(1))
     worker.now += timedelta(seconds=70)
+    assert seen.value("odradek_unfinished_rollouts") == 2
     assert (seen.value("odradek_oldest_step_seconds") or 0) >= 320
     assert seen.value("odradek_quiet_rollouts", longer_than="60") == 2
     assert seen.value("odradek_quiet_rollouts", longer_than="300") == 1
@@ -72,3 +73,4 @@ def test_a_fold_that_is_not_used_any_more_has_no_rollouts(worker, tools):
     worker.fold.close()
     worker.now += timedelta(seconds=1000)
     assert seen.value("odradek_oldest_step_seconds") == 0
+    assert seen.value("odradek_unfinished_rollouts") == 0

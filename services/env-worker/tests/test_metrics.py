@@ -1,10 +1,14 @@
 """What an env-worker tells Prometheus of what sessions were asked for."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from odradek.sessions import Sessions
+from odradek_env_worker.flights import Flights
+from odradek_env_worker.host import SessionHost
 from odradek_env_worker.metrics import EnvMetrics
 from odradek_env_worker.threads import ToolThreads
 from odradek_runtime.records import Output, Tombstone
@@ -15,6 +19,8 @@ from odradek_schemas.events import (
     SessionClosed,
     SessionFailed,
     SessionReady,
+    SessionRequested,
+    SessionStateChanged,
     ToolCallCompleted,
     ToolCallFailed,
 )
@@ -61,3 +67,23 @@ def test_the_time_of_tools_and_the_threads_they_hold_are_told() -> None:
     assert registry.get_sample_value("odradek_action_seconds_sum", {"action": "tool"}) == 1.5
     threads._lost = 2
     assert registry.get_sample_value("odradek_lost_threads") == 2
+
+
+def session(session_id: str) -> SessionStateChanged:
+    names = IDS | {"session_id": session_id}
+    request = SessionRequested(**names, environment="counter", task={}, seed=1, timeout_seconds=5)
+    return SessionStateChanged(**names, request=request, state={})
+
+
+def test_open_sessions_are_counted_until_their_host_is_closed() -> None:
+    threads = ToolThreads(1, 1, lambda: None)
+    metrics = EnvMetrics(threads)
+    registry = CollectorRegistry()
+    registry.register(metrics.open_sessions)
+    hosts = [SessionHost(Sessions(), threads, Flights(None)) for _ in range(2)]
+    for number, host in enumerate(hosts):
+        metrics.watch(host)
+        host.restore(f"r/0/{number}/1", session(f"r/0/{number}/1"))
+    assert registry.get_sample_value("odradek_open_sessions") == 2
+    asyncio.run(hosts[0].close())
+    assert registry.get_sample_value("odradek_open_sessions") == 1

@@ -84,6 +84,11 @@ class QuietCollector(Collector):
         at = self._clock().timestamp()
         ages = [at - step for fold in self.folds for step in fold.last_steps()]
         yield GaugeMetricFamily(
+            "odradek_unfinished_rollouts",
+            "Rollouts that are being played in the partitions of this worker.",
+            value=len(ages),
+        )
+        yield GaugeMetricFamily(
             "odradek_oldest_step_seconds",
             "Since the unfinished rollout that has been quiet longest accepted something.",
             value=max(ages, default=0.0),

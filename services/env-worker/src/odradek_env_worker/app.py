@@ -30,6 +30,7 @@ def create_processor(settings: EnvSettings) -> ConcurrentProcessor:
     flights = Flights(settings.flights_file)
     threads = ToolThreads(settings.tool_threads, settings.lost_threads, lambda: _give_up(flights))
     watchdog = Watchdog(settings.stall_seconds)
+    metrics = EnvMetrics(threads)
 
     def create(context: HandlerContext) -> SessionHost:
         watchdog.start()
@@ -39,7 +40,9 @@ def create_processor(settings: EnvSettings) -> ConcurrentProcessor:
             remember=remembering(context.commit),
             play=player.at(context.partition) if player is not None else no_programs,
         )
-        return SessionHost(sessions, threads, flights)
+        host = SessionHost(sessions, threads, flights)
+        metrics.watch(host)
+        return host
 
     return ConcurrentProcessor(
         name=ENV,
@@ -47,7 +50,7 @@ def create_processor(settings: EnvSettings) -> ConcurrentProcessor:
         changelog=SESSIONS.name,
         ordered=True,
         create=create,
-        measures=EnvMetrics(threads),
+        measures=metrics,
     )
 
 

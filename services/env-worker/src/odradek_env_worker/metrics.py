@@ -1,6 +1,8 @@
-"""What an env-worker measures: what was asked of sessions, what came of it, and threads that it lost."""
+"""What an env-worker measures: what was asked of sessions, what came of it, sessions that are open, and threads that it lost."""
 
 from collections.abc import Sequence
+from typing import Protocol
+from weakref import WeakSet
 
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.registry import Collector
@@ -21,6 +23,14 @@ from odradek_schemas.failures import Failure
 
 DONE, BAD, FAILED = "done", "bad", "failed"
 """Outcomes: carried out; carried out, and what came of it is an error of the model's or the program's; not carried out."""
+
+
+class Host(Protocol):
+    """Where sessions are."""
+
+    @property
+    def open_sessions(self) -> int:
+        """How many are open; none once it is closed."""
 
 
 class EnvMetrics:
@@ -44,6 +54,11 @@ class EnvMetrics:
             "odradek_lost_threads", "Threads at a tool that nobody waits for any more.", registry=None
         )
         self.lost_threads.set_function(lambda: threads.lost)
+        self._hosts: WeakSet[Host] = WeakSet()
+        self.open_sessions = Gauge(
+            "odradek_open_sessions", "Sessions that are open in the partitions of this worker.", registry=None
+        )
+        self.open_sessions.set_function(lambda: sum(host.open_sessions for host in self._hosts))
         self._tellers = Tellers(
             {
                 SessionReady: lambda event: self._count("open", DONE),
@@ -56,8 +71,12 @@ class EnvMetrics:
             }
         )
 
+    def watch(self, host: Host) -> None:
+        """Count the open sessions of `host` too."""
+        self._hosts.add(host)
+
     def collectors(self) -> Sequence[Collector]:
-        return [self.actions, self.seconds, self.lost_threads]
+        return [self.actions, self.seconds, self.lost_threads, self.open_sessions]
 
     def committed(self, outputs: Sequence[Output | Tombstone]) -> None:
         self._tellers.committed(outputs)
