@@ -14,13 +14,13 @@ from aiokafka.errors import KafkaError
 from pydantic import ValidationError
 
 from odradek_cli.errors import CliError, Exit
-from odradek_cli.groups import INPUTS, Groups, Member, Part, open_groups
 from odradek_cli.kafka import Log
-from odradek_cli.standing import Behind, Standing, Wait
-from odradek_cli.tails import Tails, open_tails
+from odradek_cli.standing import Behind, Pool, Standing, Wait
 from odradek_cli.unfinished import Asked, Rollout, Unfinished
+from odradek_runtime.groups import INPUTS, Groups, Member, Part, open_groups
 from odradek_runtime.positions import Position, PositionError
 from odradek_runtime.records import RawRecord
+from odradek_runtime.tails import Tails, open_tails
 from odradek_schemas import ids
 from odradek_schemas.codec import Envelope, RecordError
 from odradek_schemas.events import RecordCoordinates
@@ -73,8 +73,8 @@ async def look_around(log: Log, run_id: str | None, most: int, within: float = S
     try:
         async with (
             asyncio.timeout(within),
-            open_groups(log.deployment) as groups,
-            open_tails(log.deployment) as tails,
+            open_groups(log.deployment.brokers, log.deployment.names) as groups,
+            open_tails(log.deployment.brokers, log.deployment.names) as tails,
         ):
             return await _Survey(log, groups, tails, run_id).standing(most)
     except (TimeoutError, KafkaError, PositionError) as error:
@@ -115,7 +115,18 @@ class _Survey:
             self._counts(queued, playing),
             tuple(waits),
             tuple([behind async for behind in self._behind()]),
+            {worker: self._pool(worker) for worker in WORKERS},
         )
+
+    def _pool(self, worker: str) -> Pool:
+        waiting = begun = passed = 0
+        for part in self._parts(INPUTS[worker]):
+            position, (start, end) = self._positions[worker].get(part), self._bounds[part]
+            offset = start if position is None else max(start, position.offset)
+            waiting += max(0, end - offset)
+            begun += len(position.unfinished) if position else 0
+            passed += offset
+        return Pool(waiting, begun, passed)
 
     def _counts(self, queued: list[Wait], playing: list[Rollout]) -> dict[str, int]:
         counts = {kind: sum(wait.kind == kind for wait in queued) for _topic, _worker, kind in _QUEUES}

@@ -57,6 +57,7 @@ class KafkaBroker:
     """
 
     name = "kafka"
+    pool = None
 
     def __init__(
         self,
