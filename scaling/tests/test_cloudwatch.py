@@ -1,6 +1,7 @@
 """What CloudWatch is told of the pools' loads, against moto."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -78,10 +79,13 @@ class Requests:
 
     def __init__(self, *failures: Exception) -> None:
         self.sizes: list[int] = []
+        self.three = threading.Event()
         self._failures = list(failures)
 
     def put_metric_data(self, *, Namespace: str, MetricData: list[Any]) -> None:  # noqa: N803
         self.sizes.append(len(MetricData))
+        if len(self.sizes) == 3:
+            self.three.set()
         if self._failures:
             raise self._failures.pop(0)
 
@@ -109,9 +113,7 @@ async def test_a_failure_is_counted_and_the_next_time_tries_anew() -> None:
     refused = boto3.client("cloudwatch").exceptions.InternalServiceFault({"Error": {}}, "PutMetricData")
     client, before = Requests(refused), failures()
     at_work = asyncio.create_task(publish_loads(Measured(), Publisher("prod", client), 0.001))
-    async with asyncio.timeout(10):
-        while len(client.sizes) < 3:
-            await asyncio.sleep(0.001)
+    assert await asyncio.to_thread(client.three.wait, 10)
     at_work.cancel()
 
     assert failures() - before == 1

@@ -26,7 +26,6 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from odradek_scaling.load import POOLS, LoadUnknownError, PoolLoad
 from odradek_scaling.meter import Meter
-from odradek_schemas.base import JsonObject
 
 NAMESPACE = "Odradek"
 MOST_METRICS = 1000
@@ -71,7 +70,7 @@ class Publisher:
             )
 
 
-def metrics_of(load: PoolLoad, deployment: str, at: datetime) -> Iterator[JsonObject]:
+def metrics_of(load: PoolLoad, deployment: str, at: datetime) -> Iterator[dict[str, Any]]:
     """A pool's metrics, as PutMetricData takes them."""
     values = {
         "Load": load.load,
