@@ -58,6 +58,11 @@ class Calls:
 
     def __init__(self) -> None:
         self.made: list[tuple[str, dict[str, Any]]] = []
+        self.altered: dict[str, Callable[[dict[str, Any]], None]] = {}
+
+    def answer(self, parsed: dict[str, Any], model: OperationModel, **_more: Any) -> None:
+        """Let a test alter what is answered to an operation."""
+        self.altered.get(model.name, lambda answer: None)(parsed)
 
     def __call__(self, params: dict[str, Any], model: OperationModel, **_more: Any) -> None:
         name = f"{model.service_model.service_id.hyphenize()}.{model.name}"
@@ -89,11 +94,13 @@ def calls(session: boto3.Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[C
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
-    with mock_aws():
+    with mock_aws(config={"core": {"reset_boto3_session": False}}):
         calls = Calls()
         session.events.register("provide-client-params", calls)
+        session.events.register("after-call", calls.answer)
         yield calls
         session.events.unregister("provide-client-params", calls)
+        session.events.unregister("after-call", calls.answer)
 
 
 @pytest.fixture
@@ -123,6 +130,11 @@ def world(calls: Calls, tmp_path: Path) -> Path:
     path = tmp_path / "odradek-ecs.toml"
     path.write_text(text)
     return path
+
+
+@pytest.fixture(name="push")
+def _push(world: Path) -> Callable[[str, str], None]:
+    return push
 
 
 def push(target: str, tag: str) -> None:
