@@ -103,7 +103,8 @@ async def test_a_service_from_its_start_to_sigterm(lab: Lab) -> None:
     status, metrics = await get(port, "/metrics")
     assert status == 200
     for name in ("backlog_records", "in_flight_records", "cycle_seconds_bucket", "transactions_total", "records_in_total",
-                 "records_out_total", "owned_partitions", "acquisitions_total", "loop_delay_seconds_bucket"):  # fmt: skip
+                 "records_out_total", "owned_partitions", "acquisitions_total", "loop_delay_seconds_bucket",
+                 "worker_info", "ready", "rebalances_total", "group_silence_seconds"):  # fmt: skip
         assert f"odradek_{name}" in metrics
     assert "process_cpu_seconds_total" in metrics
     await lab.send(CALLS, [call(asked + n) for n in range(8)], partition=1)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from odradek_cli.groups import Member
+from odradek_runtime.groups import Member
 
 BEHIND_SECONDS = 60.0
 """A record that no worker has taken up for so long names its partition as stalled."""

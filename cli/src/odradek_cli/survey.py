@@ -14,13 +14,13 @@ from aiokafka.errors import KafkaError
 from pydantic import ValidationError
 
 from odradek_cli.errors import CliError, Exit
-from odradek_cli.groups import INPUTS, Groups, Member, Part, open_groups
 from odradek_cli.kafka import Log
 from odradek_cli.standing import Behind, Standing, Wait
-from odradek_cli.tails import Tails, open_tails
 from odradek_cli.unfinished import Asked, Rollout, Unfinished
+from odradek_runtime.groups import INPUTS, Groups, Member, Part, open_groups
 from odradek_runtime.positions import Position, PositionError
 from odradek_runtime.records import RawRecord
+from odradek_runtime.tails import Tails, open_tails
 from odradek_schemas import ids
 from odradek_schemas.codec import Envelope, RecordError
 from odradek_schemas.events import RecordCoordinates
@@ -73,8 +73,8 @@ async def look_around(log: Log, run_id: str | None, most: int, within: float = S
     try:
         async with (
             asyncio.timeout(within),
-            open_groups(log.deployment) as groups,
-            open_tails(log.deployment) as tails,
+            open_groups(log.deployment.brokers, log.deployment.names) as groups,
+            open_tails(log.deployment.brokers, log.deployment.names) as tails,
         ):
             return await _Survey(log, groups, tails, run_id).standing(most)
     except (TimeoutError, KafkaError, PositionError) as error:

@@ -47,6 +47,7 @@ class KafkaBroker:
     """
 
     name = "kafka"
+    pool = None
 
     def __init__(self, data_dir: Path, port: int = KAFKA_PORT, *, java_options: str = KAFKA_JAVA_OPTIONS):
         self.data_dir = data_dir.absolute()

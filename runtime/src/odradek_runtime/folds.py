@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from odradek_runtime.measures import Measures
 from odradek_runtime.records import Outputs, Record
 from odradek_schemas.codec import Envelope, RecordError
 from odradek_schemas.events import Event
@@ -78,7 +79,8 @@ class StatefulProcessor:
 
     `anchor` is the input topic whose committed metadata carries the restore point (the changelog is then read from
     there); None: the changelog is compacted and read from its beginning. `wanted` tells by a record's headers whether
-    it is decoded at all: what is not wanted is passed by, readable or not.
+    it is decoded at all: what is not wanted is passed by, readable or not. `measures`: the metrics of
+    this kind of worker.
     """
 
     name: str
@@ -88,3 +90,4 @@ class StatefulProcessor:
     anchor: str | None = None
     max_cycle_records: int = 2000
     wanted: Callable[[str, Envelope], bool] = everything
+    measures: Measures | None = None

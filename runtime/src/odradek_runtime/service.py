@@ -30,6 +30,7 @@ from odradek_runtime.intake import Intake
 from odradek_runtime.leaving import STOP_SECONDS
 from odradek_runtime.logs import configure_logs, get_logger
 from odradek_runtime.loop_delay import watch_loop_delay
+from odradek_runtime.measured_blobs import MeasuredBlobStore
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
 from odradek_runtime.settings import WorkerSettings
@@ -104,8 +105,8 @@ async def serve(processor: Processor, settings: WorkerSettings, beside: Beside |
     """
     names = Names(settings.topic_prefix)
     await _check_topics(settings)
-    blobs = open_blob_store(settings.blob_store)
     metrics = Metrics()
+    blobs = MeasuredBlobStore(open_blob_store(settings.blob_store), metrics)
     ProcessCollector(registry=metrics.registry)
     intake = Intake(processor.name, blobs)
     worker = Worker(processor, settings, blobs, metrics)

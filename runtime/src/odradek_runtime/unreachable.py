@@ -50,7 +50,9 @@ def _told(error: Exception, brokers: Brokers, client: dict[str, Any]) -> str:
     mechanism = client.get("sasl_mechanism")
     match error:
         case ssl.SSLCertVerificationError():
-            return f"has a certificate that can't be trusted ({error.verify_message}): see ODRADEK_KAFKA_CA_FILE"
+            return (
+                f"has a certificate that can't be trusted ({error.verify_message}): see ODRADEK_KAFKA_CA_FILE"
+            )
         case ssl.SSLError():
             return f"and TLS don't get on ({error.reason or error}): see ODRADEK_KAFKA_SECURITY_PROTOCOL ({security.security_protocol})"
         case SaslAuthenticationFailed() | AuthenticationFailedError():
@@ -59,11 +61,11 @@ def _told(error: Exception, brokers: Brokers, client: dict[str, Any]) -> str:
         case UnsupportedSaslMechanismError():
             return f"does not offer {mechanism}: see ODRADEK_KAFKA_SASL_MECHANISM"
         case IllegalSaslState():
-            return f"asks for no login here: see ODRADEK_KAFKA_SECURITY_PROTOCOL ({security.security_protocol})"
+            return (
+                f"asks for no login here: see ODRADEK_KAFKA_SECURITY_PROTOCOL ({security.security_protocol})"
+            )
         case ConnectionRefusedError():
             return "refuses connections: is Kafka running there?"
         case KafkaError() if security.security_protocol == "PLAINTEXT":
-            return (
-                f"closed the connection ({error}): does it ask for TLS or a login (ODRADEK_KAFKA_SECURITY_PROTOCOL)?"
-            )
+            return f"closed the connection ({error}): does it ask for TLS or a login (ODRADEK_KAFKA_SECURITY_PROTOCOL)?"
     return f"can't be reached: {error or type(error).__name__}"

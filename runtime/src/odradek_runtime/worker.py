@@ -7,6 +7,7 @@ closed, and the number is acquired afresh by whoever it went to.
 
 import asyncio
 import time
+from importlib.metadata import version
 
 from aiokafka.errors import KafkaError
 
@@ -61,6 +62,9 @@ class Worker:
         self._settings = settings
         self._blobs = blobs
         self._metrics = metrics
+        metrics.include(processor.name, version("odradek-runtime"), processor.inputs, processor.measures)
+        metrics.ready.set_function(lambda: float(self.ready))
+        metrics.silence.set_function(lambda: self._membership.silence_seconds)
         self._names = Names(settings.topic_prefix)
         self._intake = Intake(processor.name, blobs)
         self._turn = Turn()
@@ -137,6 +141,7 @@ class Worker:
 
     def on_assigned(self, numbers: frozenset[int], generation: int) -> None:
         log.info("assigned", partitions=sorted(numbers), generation=generation)
+        self._metrics.rebalances.inc()
         self._twins.look(numbers, generation)
         self._assigned = numbers
         reach("rebalance")
@@ -268,6 +273,7 @@ class Worker:
                 f"same ODRADEK_WORKER_ID ({self._settings.worker_id}) or topic prefix?"
             )
         log.warning("fenced: joining the group anew")
+        self._metrics.fenced.inc()
         self._rejoin_wanted = False
         await self._close_all()
         await self._membership.leave(rejoining=True)

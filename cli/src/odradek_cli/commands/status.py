@@ -96,7 +96,7 @@ def stack_view(state: "StackState") -> Iterator[RenderableType]:
             ("models", ", ".join(sorted(state.models)) or "none"),
         ]
     )
-    for remark in [*state.notes, *([state.error] if state.error else [])]:
+    for remark in [*state.notes, *([state.error] if state.error else []), *state.scale_errors.values()]:
         yield Text(remark, style="yellow")
     if state.parts:
         table = listing("PART", "STATUS", "PID", "PORT", "RESTARTS", "LOG")

@@ -29,7 +29,7 @@ from odradek_task_producer.admission import fair_shares
 from odradek_task_producer.events import DatasetLoaded, DatasetRejected
 from odradek_task_producer.loading import Loader
 from odradek_task_producer.rows import rollout_of
-from odradek_task_producer.run import Run
+from odradek_task_producer.run import Load, Run
 
 log = get_logger(__name__)
 
@@ -125,9 +125,15 @@ class Plan:
             return self._now
         return min((self._next_time(run) for run in self._runs.values()), default=None)
 
+    def load(self) -> Load:
+        """What there is to do now, of all runs."""
+        loads = [run.load for run in self._runs.values()]
+        return Load(*(sum(of_all) for of_all in zip(*loads, strict=True))) if loads else Load(0, 0, 0)
+
     def close(self) -> None:
         for run in self._runs.values():
             run.drop()
+        self._runs.clear()
 
     def _known(self, run_id: str) -> bool:
         return run_id in self._runs or run_id in self._over
