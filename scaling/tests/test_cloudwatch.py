@@ -15,6 +15,7 @@ from prometheus_client import REGISTRY
 
 from odradek_scaling.cloudwatch import Publisher, metrics_of, publish_loads
 from odradek_scaling.load import POOLS, LoadUnknownError, PoolLoad
+from odradek_scaling.meter import Result
 
 BUSY = PoolLoad(pool="env-worker", backlog=12, in_flight=3, load=15, members=2)
 ASLEEP = PoolLoad(pool="verifier-worker", backlog=7, in_flight=0, load=7, members=0)
@@ -96,13 +97,10 @@ def test_a_request_has_at_most_a_thousand_metrics() -> None:
     assert client.sizes == [1000, 1000, 400]
 
 
-class Measured:
-    """A meter that knows every pool but the gateway."""
-
-    async def load(self, pool: str) -> PoolLoad:
-        if pool == "model-gateway":
-            raise LoadUnknownError("its workers don't answer")
-        return BUSY.model_copy(update={"pool": pool})
+async def measure() -> dict[str, Result]:
+    """Every pool is known but the gateway."""
+    known: dict[str, Result] = {pool: BUSY.model_copy(update={"pool": pool}) for pool in POOLS}
+    return known | {"model-gateway": LoadUnknownError("its workers don't answer")}
 
 
 def failures() -> float:
@@ -112,7 +110,7 @@ def failures() -> float:
 async def test_a_failure_is_counted_and_the_next_time_tries_anew() -> None:
     refused = boto3.client("cloudwatch").exceptions.InternalServiceFault({"Error": {}}, "PutMetricData")
     client, before = Requests(refused), failures()
-    at_work = asyncio.create_task(publish_loads(Measured(), Publisher("prod", client), 0.001))
+    at_work = asyncio.create_task(publish_loads(measure, Publisher("prod", client), 0.001))
     assert await asyncio.to_thread(client.three.wait, 10)
     at_work.cancel()
 

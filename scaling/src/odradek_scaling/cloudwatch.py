@@ -12,20 +12,18 @@ Source: Amazon CloudWatch API reference, PutMetricData (1,000 metrics and 1 MB a
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import boto3
-import structlog
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from prometheus_client import Counter
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from odradek_scaling.load import POOLS, LoadUnknownError, PoolLoad
-from odradek_scaling.meter import Meter
+from odradek_runtime.logs import get_logger
+from odradek_scaling.load import PoolLoad
+from odradek_scaling.meter import Result
 
 NAMESPACE = "Odradek"
 MOST_METRICS = 1000
@@ -33,19 +31,10 @@ TRIES = 3
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
 
-_log = structlog.get_logger(__name__)
+Measure = Callable[[], Awaitable[Mapping[str, Result]]]
+
+log = get_logger(__name__)
 _failures = Counter("odradek_load_publish_failures", "Times that CloudWatch could not be told of loads.")
-
-
-class CloudWatchSettings(BaseSettings):
-    """What is told to CloudWatch; without a deployment's name, nothing."""
-
-    model_config = SettingsConfigDict(env_prefix="ODRADEK_CLOUDWATCH_", extra="ignore")
-
-    deployment: str | None = Field(
-        default=None, min_length=1, max_length=255, description="The dimension `Deployment`."
-    )
-    every_seconds: float = Field(default=30.0, ge=1, description="Time between two publications.")
 
 
 class Publisher:
@@ -91,25 +80,23 @@ def metrics_of(load: PoolLoad, deployment: str, at: datetime) -> Iterator[dict[s
         }
 
 
-async def publish_loads(meter: Meter, publisher: Publisher, every_seconds: float) -> None:
+async def publish_loads(measure: Measure, publisher: Publisher, every_seconds: float) -> None:
     """Publish every pool's load until cancelled. What fails is logged and counted; the next time tries anew."""
     while True:
         try:
-            await asyncio.to_thread(publisher.publish, await _known(meter))
+            await asyncio.to_thread(publisher.publish, _known(await measure()))
         except (BotoCoreError, ClientError) as error:
             _failures.inc()
-            _log.warning("CloudWatch was not told of the pools' loads", error=str(error))
+            log.warning("CloudWatch was not told of the pools' loads", error=str(error))
         await asyncio.sleep(every_seconds)
 
 
-async def _known(meter: Meter) -> list[PoolLoad]:
-    loads = []
-    for pool in POOLS:
-        try:
-            loads.append(await meter.load(pool))
-        except LoadUnknownError as error:
-            _log.warning("a pool's load is not known", pool=pool, error=str(error))
-    return loads
+def _known(results: Mapping[str, Result]) -> list[PoolLoad]:
+    """The loads that are known; of the others, why they are not."""
+    for pool, result in results.items():
+        if not isinstance(result, PoolLoad):
+            log.warning("a pool's load is not known", pool=pool, error=str(result))
+    return [result for result in results.values() if isinstance(result, PoolLoad)]
 
 
 def _client() -> Any:

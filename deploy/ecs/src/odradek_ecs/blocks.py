@@ -141,7 +141,7 @@ def _pool(config: Config, name: str, own: _Own) -> Block:
 def _exporter(config: Config) -> Block:
     files = _kafka_files(config)
     environment = {
-        "ODRADEK_PARTITIONS": str(config.partitions),
+        "ODRADEK_LOAD_WORKERS_CLOUD_MAP": f"{Names(config.deployment).namespace}:{HEALTH_PORT}",
         "ODRADEK_HTTP_HOST": "0.0.0.0",
         "ODRADEK_HTTP_PORT": str(HEALTH_PORT),
         "ODRADEK_CLOUDWATCH_DEPLOYMENT": config.deployment,
@@ -182,6 +182,7 @@ def _kafka(config: Config) -> Environment:
         "ODRADEK_KAFKA_SECURITY_PROTOCOL": kafka.security_protocol,
         "ODRADEK_KAFKA_SASL_MECHANISM": kafka.sasl_mechanism,
         "ODRADEK_KAFKA_USERNAME": kafka.username,
+        "ODRADEK_KAFKA_AWS_REGION": kafka.msk_cluster.split(":")[3] if kafka.msk_cluster else None,
         "AWS_REGION": config.region,
         "AWS_DEFAULT_REGION": config.region,
     }

@@ -24,7 +24,7 @@ _MAKES = (
 
 def task_role(block: Block, config: Config, place: Place) -> JsonObject:
     """The role of a service's own container."""
-    statements = [*_blobs(block, config, place), *_kafka(block, config), *_metrics(block)]
+    statements = [*_blobs(block, config, place), *_kafka(block, config), *_measures(block, config)]
     return _role(statements, config, place)
 
 
@@ -81,11 +81,18 @@ def _blobs(block: Block, config: Config, place: Place) -> list[JsonObject]:
     ]
 
 
-def _metrics(block: Block) -> list[JsonObject]:
+def _measures(block: Block, config: Config) -> list[JsonObject]:
+    """The load exporter finds workers and publishes metrics; both know no resources, but conditions."""
     if block.name != EXPORTER:
         return []
-    condition: JsonObject = {"StringEquals": {"cloudwatch:namespace": CLOUDWATCH_NAMESPACE}}
-    return [_allow(["cloudwatch:PutMetricData"], ["*"], Condition=condition)]
+    within: JsonObject = {
+        "StringEquals": {"servicediscovery:NamespaceName": Names(config.deployment).namespace}
+    }
+    ours: JsonObject = {"StringEquals": {"cloudwatch:namespace": CLOUDWATCH_NAMESPACE}}
+    return [
+        _allow(["servicediscovery:DiscoverInstances"], ["*"], Condition=within),
+        _allow(["cloudwatch:PutMetricData"], ["*"], Condition=ours),
+    ]
 
 
 def _kafka(block: Block, config: Config) -> list[JsonObject]:
