@@ -14,6 +14,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
+from odradek_runtime.brokers import Brokers
 from odradek_schemas.topics import TOPICS, Kept, Topic
 
 APPLY_COMMAND = "odradek topics apply"
@@ -81,7 +82,7 @@ def compare(topic: Topic, name: str, found: Found | None, partitions: int) -> li
 
 
 async def diff_topics(
-    bootstrap: str,
+    brokers: Brokers,
     prefix: str,
     partitions: int,
     topics: Iterable[Topic] = TOPICS,
@@ -92,12 +93,12 @@ async def diff_topics(
     Raises:
         BrokerAwayError: Kafka can't be reached or does not answer in time.
     """
-    async with _admin(bootstrap, timeout_seconds) as admin:
+    async with _admin(brokers, timeout_seconds) as admin:
         return await _differences(admin, prefix, partitions, topics)
 
 
 async def apply_topics(
-    bootstrap: str,
+    brokers: Brokers,
     prefix: str,
     partitions: int,
     replication_factor: int = 1,
@@ -112,7 +113,7 @@ async def apply_topics(
         TopicError: a topic has another number of partitions (nothing is changed then), the broker refuses, or it
             can't be reached in time.
     """
-    async with _admin(bootstrap, timeout_seconds) as admin:
+    async with _admin(brokers, timeout_seconds) as admin:
         changes = await _differences(admin, prefix, partitions, TOPICS)
         _refuse_repartitioning(changes)
         await _create(admin, prefix, partitions, replication_factor, changes)
@@ -122,7 +123,7 @@ async def apply_topics(
 
 
 async def check_topics(
-    bootstrap: str,
+    brokers: Brokers,
     prefix: str,
     partitions: int,
     topics: Iterable[Topic] = TOPICS,
@@ -134,11 +135,11 @@ async def check_topics(
         TopicError: they are not; names each difference and the command that puts it right.
         BrokerAwayError: Kafka can't be reached or does not answer in time.
     """
-    differences = await diff_topics(bootstrap, prefix, partitions, topics, timeout_seconds)
+    differences = await diff_topics(brokers, prefix, partitions, topics, timeout_seconds)
     _refuse_repartitioning(differences)
     if differences:
         what = "; ".join(map(str, differences))
-        raise TopicError(f"topics at {bootstrap} are not as declared: {what}. Run `{APPLY_COMMAND}`")
+        raise TopicError(f"topics at {brokers} are not as declared: {what}. Run `{APPLY_COMMAND}`")
 
 
 def _refuse_repartitioning(differences: list[Difference]) -> None:
@@ -151,19 +152,17 @@ def _refuse_repartitioning(differences: list[Difference]) -> None:
 
 
 @asynccontextmanager
-async def _admin(bootstrap: str, timeout_seconds: float) -> AsyncIterator[AIOKafkaAdminClient]:
-    admin = AIOKafkaAdminClient(
-        bootstrap_servers=bootstrap, request_timeout_ms=max(1, int(timeout_seconds * 1000))
-    )
+async def _admin(brokers: Brokers, timeout_seconds: float) -> AsyncIterator[AIOKafkaAdminClient]:
+    admin = AIOKafkaAdminClient(**brokers.client(), request_timeout_ms=max(1, int(timeout_seconds * 1000)))
     try:
         async with asyncio.timeout(timeout_seconds):
             await admin.start()
             yield admin
     except TimeoutError as error:
-        raise BrokerAwayError(f"Kafka at {bootstrap} did not answer within {timeout_seconds:g} s") from error
+        raise BrokerAwayError(f"Kafka at {brokers} did not answer within {timeout_seconds:g} s") from error
     except KafkaError as error:
         raise BrokerAwayError(
-            f"Kafka at {bootstrap}: {error}; is it running, and the address right?"
+            f"Kafka at {brokers}: {error}; is it running, and the address right?"
         ) from error
     finally:
         await admin.close()

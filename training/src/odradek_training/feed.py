@@ -143,7 +143,7 @@ class Feed:
 
     def _client(self, isolation_level: str) -> AIOKafkaConsumer:
         return AIOKafkaConsumer(
-            bootstrap_servers=self._deployment.bootstrap,
+            **self._deployment.brokers.client(),
             group_id=None,
             isolation_level=isolation_level,
             enable_auto_commit=False,
@@ -177,4 +177,4 @@ class Feed:
         self._telling.append(TopicPartition(names.topic(CONTROL.name), 0))
 
     def _unreachable(self, what: str) -> StreamUnreachable:
-        return StreamUnreachable(f"Kafka at {self._deployment.bootstrap} {what}")
+        return StreamUnreachable(f"Kafka at {self._deployment.brokers} {what}")

@@ -10,6 +10,7 @@ from odradek_cli.commands.options import Json
 from odradek_cli.deployment import Deployment, find_deployment, from_environment
 from odradek_cli.errors import Exit
 from odradek_cli.output import print_json, say
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.topics import Difference, apply_topics, diff_topics
 
 Bootstrap = Annotated[
@@ -45,7 +46,7 @@ def apply(
     """
     to = _deployment(bootstrap, prefix, partitions)
     _show(
-        asyncio.run(apply_topics(to.bootstrap, to.prefix, to.partitions, replication_factor)), json, "changed"
+        asyncio.run(apply_topics(to.brokers, to.prefix, to.partitions, replication_factor)), json, "changed"
     )
 
 
@@ -57,7 +58,7 @@ def diff(
     Example: `odradek topics diff`
     """
     of = _deployment(bootstrap, prefix, partitions)
-    differences = asyncio.run(diff_topics(of.bootstrap, of.prefix, of.partitions))
+    differences = asyncio.run(diff_topics(of.brokers, of.prefix, of.partitions))
     _show(differences, json, "differs")
     if differences:
         raise typer.Exit(Exit.SOMETHING_MISSING)
@@ -67,7 +68,7 @@ def _deployment(bootstrap: str | None, prefix: str | None, partitions: int | Non
     found = find_deployment() if bootstrap is None else from_environment()
     return replace(
         found,
-        bootstrap=bootstrap or found.bootstrap,
+        brokers=Brokers(bootstrap) if bootstrap else found.brokers,
         prefix=found.prefix if prefix is None else prefix,
         partitions=partitions or found.partitions,
     )
