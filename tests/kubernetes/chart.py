@@ -45,4 +45,4 @@ def render(helm: Path, example: str, changes: Sequence[str] = ()) -> str:
 
 
 def parsed(text: str) -> Rendered:
-    return Rendered([one for one in yaml.safe_load_all(text) if one])
+    return Rendered([one for one in yaml.load_all(text, yaml.CSafeLoader) if one])

@@ -45,7 +45,13 @@ class Tools:
 
 
 def folder() -> Path:
-    asked = [HELM, KUBECONFORM, KUBERNETES, *(word for crd in CRDS for word in crd), Path(schemas.__file__).read_text()]
+    asked = [
+        HELM,
+        KUBECONFORM,
+        KUBERNETES,
+        *(word for crd in CRDS for word in crd),
+        Path(schemas.__file__).read_text(),
+    ]
     return cache.folder("kubernetes", "\n".join(asked))
 
 

@@ -5,7 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from odradek.models import ModelSettings
+
 Object = dict[str, Any]
+
+HTTP = 9400
+"""Where every process serves its health and metrics."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,14 @@ class Rendered:
             labels = template["metadata"]["labels"]
             yield Pod(labels["app.kubernetes.io/component"], labels, template["spec"])
 
+    def port_of(self, service: str) -> int | None:
+        """The port of a Service, if there is one of that name."""
+        for one in self.of("Service"):
+            if one["metadata"]["name"] == service:
+                (port,) = one["spec"]["ports"]
+                return int(port["port"])
+        return None
+
     def environment(self, pod: Pod) -> dict[str, str]:
         """The pod's variables; of one from a secret the value is a word that says so."""
         found: dict[str, str] = {}
@@ -65,3 +78,9 @@ def selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     """Whether a label selector without expressions fits."""
     assert set(selector) <= {"matchLabels"}, f"not looked at: {json.dumps(selector)}"
     return all(labels.get(key) == value for key, value in selector.get("matchLabels", {}).items())
+
+
+def models(environment: Mapping[str, str]) -> dict[str, ModelSettings]:
+    """The models of `ODRADEK_MODELS`. Raises ValidationError."""
+    named = json.loads(environment.get("ODRADEK_MODELS", "{}"))
+    return {name: ModelSettings.model_validate(model) for name, model in named.items()}

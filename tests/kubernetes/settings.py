@@ -5,13 +5,14 @@ from pydantic_settings import BaseSettings
 from odradek_agent_worker.settings import AgentSettings
 from odradek_env_worker.settings import EnvSettings
 from odradek_model_gateway.settings import GatewaySettings
+from odradek_runtime.kafka_security import KafkaSecurity
 from odradek_runtime.settings import SealingKeys, WorkerSettings
 from odradek_task_producer.settings import ProducerSettings
 from odradek_verifier_worker.settings import VerifierSettings
 
 EVERY_WORKER = "every-worker"
 
-_COMMON: tuple[type[BaseSettings], ...] = (WorkerSettings, SealingKeys)
+_COMMON: tuple[type[BaseSettings], ...] = (WorkerSettings, KafkaSecurity, SealingKeys)
 _CLASSES: dict[str, tuple[type[BaseSettings], ...]] = {
     EVERY_WORKER: (),
     "task-producer": (ProducerSettings,),
@@ -19,11 +20,12 @@ _CLASSES: dict[str, tuple[type[BaseSettings], ...]] = {
     "env-worker": (EnvSettings,),
     "verifier-worker": (VerifierSettings,),
     "model-gateway": (GatewaySettings,),
+    "load-exporter": (),
     "topics": (),
     "cli": (),
 }
 
-READ_BY_HAND = {"cli": {"ODRADEK_ACCESS_SECRET_FILE"}}
+READ_BY_HAND = {"cli": {"ODRADEK_ACCESS_SECRET_FILE"}, "load-exporter": {"ODRADEK_LOAD_WORKERS_DNS"}}
 """Variables that a process reads without a settings class."""
 
 OF_THE_CHART = (
@@ -47,6 +49,7 @@ OF_THE_CHART = (
     "ODRADEK_MODELS",
     "ODRADEK_CONFIG",
     "ODRADEK_REDIS_URL",
+    "ODRADEK_LOAD_WORKERS_DNS",
 )
 """What values must not set: the chart does, or (a worker's id) nobody should."""
 
@@ -60,9 +63,7 @@ def known(process: str) -> set[str]:
 def free(process: str) -> list[str]:
     """Those that values may set."""
     return sorted(
-        name
-        for name in known(process)
-        if name not in OF_THE_CHART and not name.startswith("ODRADEK_KAFKA_")
+        name for name in known(process) if name not in OF_THE_CHART and not name.startswith("ODRADEK_KAFKA_")
     )
 
 

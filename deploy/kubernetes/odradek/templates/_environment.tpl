@@ -38,7 +38,7 @@ ODRADEK_KAFKA_KEY_FILE: {{ $secrets }}/kafka_key.pem
 ODRADEK_KAFKA_AWS_REGION: {{ . | quote }}
 {{- end }}
 {{- with .Values.blobs.s3.region }}
-AWS_REGION: {{ . | quote }}
+AWS_DEFAULT_REGION: {{ . | quote }}
 {{- end }}
 {{- with .Values.blobs.s3.endpoint }}
 AWS_ENDPOINT_URL_S3: {{ . | quote }}

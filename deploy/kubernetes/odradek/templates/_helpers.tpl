@@ -90,10 +90,14 @@ http://{{ include "odradek.name" $root }}-load-exporter.{{ $root.Release.Namespa
 {{- if and $gateway.enabled $gateway.frontEnd }}true{{ end -}}
 {{- end }}
 
-{{/* All models, as JSON: those of odradek.toml, and before them those of the values. */}}
+{{/* All models, as JSON: those of odradek.toml, and before them those of the values. A file that is no TOML: {"Error": why}. */}}
 {{- define "odradek.models" -}}
-{{- $file := empty .Values.odradekToml | ternary dict (get (fromToml .Values.odradekToml) "models" | default dict) -}}
-{{- merge (deepCopy .Values.models) $file | toJson -}}
+{{- $file := empty .Values.odradekToml | ternary dict (fromToml .Values.odradekToml) -}}
+{{- if hasKey $file "Error" -}}
+{{- dict "Error" (get $file "Error") | toJson -}}
+{{- else -}}
+{{- merge dict (.Values.models | default dict) (get $file "models" | default dict) | toJson -}}
+{{- end -}}
 {{- end }}
 
 {{/* From a pod's deletion to the kill: the time before SIGTERM, what a worker may need at most to drain, to close what

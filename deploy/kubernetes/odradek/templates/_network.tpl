@@ -40,7 +40,7 @@
 {{/* Ports of all models' addresses, as {"ports": [...]}; a model without one asks its provider, over https. */}}
 {{- define "odradek.modelPorts" -}}
 {{- $ports := list -}}
-{{- range $name, $model := include "odradek.models" . | fromJson -}}
+{{- range $name, $model := omit (include "odradek.models" . | fromJson) "Error" -}}
 {{- range $at := (kindIs "slice" $model.base_url | ternary $model.base_url (list $model.base_url)) -}}
 {{- $url := kindIs "map" $at | ternary (get (kindIs "map" $at | ternary $at dict) "url") $at -}}
 {{- $ports = append $ports (include "odradek.port" ($url | default "https://provider") | int) -}}
