@@ -38,7 +38,7 @@ def create_processor(settings: ProducerSettings, keys: SealingKeys | None = None
                 progress_seconds=settings.progress_seconds,
                 cancel_grace_seconds=settings.cancel_grace_seconds,
             ),
-            Count(context.partition, context.partitions),
+            Count(context.partition, context.homes),
             companions=[Purger(settings)] if context.partition == 0 else [],
         )
 
