@@ -42,6 +42,7 @@ async def _apply_topics(stack: Stack) -> None:
     from odradek_runtime.topics import apply_topics  # here: it takes long, and the broker is to start first
 
     await apply_topics(stack.broker.bootstrap, stack.settings.topic_prefix, stack.settings.partitions)
+    stack.settings.partitions_file.write_text(f"{stack.settings.partitions}\n")
 
 
 async def until_signal(work: asyncio.Task[None]) -> None:

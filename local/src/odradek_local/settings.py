@@ -32,7 +32,7 @@ class LocalSettings(BaseSettings):
         SERVICES_PORT, description="of the first service; the others take the ports after it"
     )
     front_port: int = Field(FRONT_PORT, description="of the model gateway, for agent programs")
-    partitions: int = Field(4, ge=1, le=256)
+    partitions: int = Field(4, ge=1, le=256, description="of each topic; else as many as they have")
     topic_prefix: str = "odradek."
     models: dict[str, ModelSettings] = Field({}, description="besides the local one, by name")
     local_model: bool = Field(True, description="whether to run the small model")
@@ -44,6 +44,18 @@ class LocalSettings(BaseSettings):
                 "without the local model, at least one other is needed: odradek up --model NAME=URL"
             )
         return self
+
+    @model_validator(mode="after")
+    def _goes_on_as_it_was(self) -> Self:
+        """The topics of a stack that has run before keep their number of partitions, unless another is asked for."""
+        if "partitions" not in self.model_fields_set and self.partitions_file.exists():
+            self.partitions = int(self.partitions_file.read_text())
+        return self
+
+    @property
+    def partitions_file(self) -> Path:
+        """How many partitions the topics had when the stack was last up."""
+        return self.folder / "partitions"
 
     @property
     def folder(self) -> Path:

@@ -47,8 +47,8 @@ class Layout:
 
 def layout_of(control: Iterable[Event], partitions: int) -> Layout:
     """What the events of `control` tell of the topics; they have had `partitions` ever since where none does."""
-    told = [event for event in control if isinstance(event, PartitionsAdded)]
-    return Layout(tuple(told[-1].counts) if told else (partitions,))
+    told = [event.counts for event in control if isinstance(event, PartitionsAdded)]
+    return Layout(tuple(told[-1]) if told else (partitions,))
 
 
 def advice(found: Collection[int], partitions: int) -> str:

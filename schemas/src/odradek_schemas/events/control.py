@@ -2,8 +2,6 @@
 
 from typing import Literal
 
-from pydantic import Field, field_validator
-
 from odradek_schemas.events.base import Event, RunEvent
 
 
@@ -29,18 +27,11 @@ class PolicyUpdated(Event):
 class PartitionsAdded(Event):
     """The topics have, or are just being given, more partitions than before.
 
-    `counts`: how many they have had, in the order of time: each more than the one before.
+    `counts`: how many they have had, the first number first. Each is more than the one before.
     """
 
     type: Literal["PartitionsAdded"] = "PartitionsAdded"
-    counts: list[int] = Field(min_length=1)
-
-    @field_validator("counts")
-    @classmethod
-    def _grow(cls, counts: list[int]) -> list[int]:
-        if counts[0] < 1 or counts != sorted(set(counts)):
-            raise ValueError("partitions are only ever added: each number must be more than the one before")
-        return counts
+    counts: list[int]
 
     @property
     def key(self) -> str:
