@@ -52,7 +52,8 @@ async def _play(bench: Bench, work: Workload, name: str, rollouts: int, in_fligh
         each = {topic: (size - before[topic]) / played.rollouts for topic, size in after.items()}
         taken = (await committed(deployment) - transactions) / played.rollouts
         series.add(
-            {f"bytes:{topic}": round(size, 1) for topic, size in sorted(each.items()) if size >= 1}
+            played.figures
+            | {f"bytes:{topic}": round(size, 1) for topic, size in sorted(each.items()) if size >= 1}
             | {"bytes_per_rollout": round(sum(each.values())), "transactions_per_rollout": round(taken, 3)}
         )
         say(f"{name} {work.name}: {sum(each.values()):.0f} bytes and {taken:.2f} transactions a rollout")

@@ -115,16 +115,21 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grown]:
             process.stop()
 
 
+def row(number: int) -> dict[str, Any]:
+    options = [{letter: f"Possibility {letter}"} for letter in "ABCD"]
+    return {
+        "task": {"question": f"Question {number}", "options": options},
+        "answer": {"expected_answer": "A"},
+    }
+
+
 def asked(grown: Grown, data: Path, model: str, *more: str) -> Any:
     return grown.json("run", "mcqa", "--model", model, "--samples", str(SAMPLES), "--input", str(data), *more)
 
 
-async def test_partitions_are_added_under_live_rollouts(
-    grown: Grown, shared_data: Path, tmp_path: Path
-) -> None:
-    rows = (shared_data / "mcqa" / "example.jsonl").read_text().splitlines()
+async def test_partitions_are_added_under_live_rollouts(grown: Grown, tmp_path: Path) -> None:
     data = tmp_path / "tasks.jsonl"
-    data.write_text("\n".join(rows[number % len(rows)] for number in range(TASKS)) + "\n")
+    data.write_text("".join(json.dumps(row(number)) + "\n" for number in range(TASKS)))
     planned = TASKS * SAMPLES
 
     old = asked(grown, data, "mcqa")["run_id"]
