@@ -79,9 +79,9 @@ async def _costs(bench: Bench, deployment: Deployment, sizes: Sizes, name: str) 
             f"{name}.{work.name}", rollouts=rollouts, in_flight=sizes.in_flight
         ) as series:
             for _ in range(sizes.repeats):
-                before = await committed(deployment)
+                before = (await committed(deployment)).total()
                 played = await play(deployment, work, rollouts, in_flight=sizes.in_flight)
-                transactions = (await committed(deployment) - before) / rollouts
+                transactions = ((await committed(deployment)).total() - before) / rollouts
                 series.add(played.figures | {"transactions_per_rollout": round(transactions, 3)})
         cost = series.summary()["cpu_ms_per_rollout"]
         say(f"{name}: {work.name} {cost['median']} ms ({cost['min']} to {cost['max']})")

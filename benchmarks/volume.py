@@ -50,13 +50,22 @@ async def _play(bench: Bench, work: Workload, name: str, rollouts: int, in_fligh
         played = await play(deployment, work, rollouts, in_flight=in_flight, speed=speed)
         after = stored(bench.folder, deployment.prefix)
         each = {topic: (size - before[topic]) / played.rollouts for topic, size in after.items()}
-        taken = (await committed(deployment) - transactions) / played.rollouts
+        taken = {
+            kind: (count - transactions[kind]) / played.rollouts
+            for kind, count in (await committed(deployment)).items()
+        }
         series.add(
             played.figures
             | {f"bytes:{topic}": round(size, 1) for topic, size in sorted(each.items()) if size >= 1}
-            | {"bytes_per_rollout": round(sum(each.values())), "transactions_per_rollout": round(taken, 3)}
+            | {f"transactions:{kind}": round(count, 3) for kind, count in taken.items()}
+            | {
+                "bytes_per_rollout": round(sum(each.values())),
+                "transactions_per_rollout": round(sum(taken.values()), 3),
+            }
         )
-        say(f"{name} {work.name}: {sum(each.values()):.0f} bytes and {taken:.2f} transactions a rollout")
+        say(
+            f"{name} {work.name}: {sum(each.values()):.0f} bytes and {sum(taken.values()):.2f} transactions a rollout"
+        )
 
 
 def stored(folder: Path, prefix: str) -> Mapping[str, int]:
@@ -72,10 +81,10 @@ def stored(folder: Path, prefix: str) -> Mapping[str, int]:
     return sizes
 
 
-async def committed(deployment: Deployment) -> float:
-    """How many transactions all workers have committed."""
-    seen = [await deployment.scrape(kind) for kind in deployment.ports]
-    return sum(of.total("odradek_transactions_total") for of in seen)
+async def committed(deployment: Deployment) -> Counter[str]:
+    """How many transactions the workers of each kind have committed."""
+    seen = {kind: await deployment.scrape(kind) for kind in deployment.ports}
+    return Counter({kind: of.total("odradek_transactions_total") for kind, of in seen.items()})
 
 
 MEASUREMENT = Measurement(
