@@ -6,6 +6,7 @@ from aiokafka.admin.new_partitions import NewPartitions
 from hypothesis import given
 from hypothesis import strategies as st
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.growing import check_layout, grow_topics, look_at_growth, plan_growth, read_layout
 from odradek_runtime.names import Names
 from odradek_runtime.partitioning import Layout, advice, layout_of, partition_of
@@ -112,10 +113,10 @@ def test_what_to_do_depends_on_what_the_topics_have() -> None:
 @pytest.mark.kafka
 async def test_grows_and_says_so_whoever_began_it(kafka: str, prefix: str) -> None:
     with pytest.raises(TopicError, match=r"are missing.*`odradek topics apply`"):
-        await look_at_growth(kafka, prefix, 4)
-    await apply_topics(kafka, prefix, 2)
-    assert len((await look_at_growth(kafka, prefix, 4)).topics) == 22
-    await check_topics(kafka, prefix, 2)
+        await look_at_growth(Brokers(kafka), prefix, 4)
+    await apply_topics(Brokers(kafka), prefix, 2)
+    assert len((await look_at_growth(Brokers(kafka), prefix, 4)).topics) == 22
+    await check_topics(Brokers(kafka), prefix, 2)
 
     admin = AIOKafkaAdminClient(bootstrap_servers=kafka)
     await admin.start()
@@ -123,14 +124,14 @@ async def test_grows_and_says_so_whoever_began_it(kafka: str, prefix: str) -> No
     await admin.close()
     for counted_on in (2, 4):
         with pytest.raises(TopicError, match=r"cut short.*grow --partitions 4` \(again\)"):
-            await check_topics(kafka, prefix, counted_on)
+            await check_topics(Brokers(kafka), prefix, counted_on)
 
-    growth = await grow_topics(kafka, prefix, 4)
+    growth = await grow_topics(Brokers(kafka), prefix, 4)
     assert len(growth.topics) == 21
-    await check_topics(kafka, prefix, 4)
-    assert await read_layout(kafka, Names(prefix), 4) == Layout((2, 4))
-    assert (await grow_topics(kafka, prefix, 4)).nothing
+    await check_topics(Brokers(kafka), prefix, 4)
+    assert await read_layout(Brokers(kafka), Names(prefix), 4) == Layout((2, 4))
+    assert (await grow_topics(Brokers(kafka), prefix, 4)).nothing
     with pytest.raises(TopicError, match="Set ODRADEK_PARTITIONS=4;"):
-        await check_topics(kafka, prefix, 2)
+        await check_topics(Brokers(kafka), prefix, 2)
     with pytest.raises(TopicError, match="never takes partitions away"):
-        await grow_topics(kafka, prefix, 3)
+        await grow_topics(Brokers(kafka), prefix, 3)

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from runtime_lab import CALLS, Echo, Lab, Program, Tally, call, until, until_async
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.topics import apply_topics
 from odradek_schemas.events import PolicyUpdated, RunCancelled
 
@@ -20,7 +21,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("all_topics")]
 @pytest.fixture
 async def all_topics(lab: Lab) -> None:
     """A service looks at all the topics before it starts."""
-    await apply_topics(lab.bootstrap, lab.prefix, lab.partitions)
+    await apply_topics(Brokers(lab.bootstrap), lab.prefix, lab.partitions)
 
 
 def free_port() -> int:

@@ -1,6 +1,5 @@
 """Partitions are added while rollouts are played: nothing is lost, and what was played before is found as ever."""
 
-import asyncio
 import json
 import os
 import signal
@@ -22,6 +21,7 @@ from odradek_local.ports import free_port
 from odradek_local.process import Process
 from odradek_local.settings import LocalSettings
 from odradek_local.supervisor import down, up
+from odradek_runtime.brokers import Brokers
 from odradek_schemas.topics import REWARDS, RUNS
 from odradek_training import Deployment as Source
 from odradek_training import RewardStream
@@ -91,7 +91,7 @@ class Grown:
     async def places(self, run: str) -> tuple[set[int], Counter[int]]:
         """Where what is said of a run lies, and in which partitions how many of its first rewards."""
         state = self.stack.state
-        deployment = Deployment(state.bootstrap, state.topic_prefix, BEFORE, state.blob_store)
+        deployment = Deployment(Brokers(state.bootstrap), state.topic_prefix, BEFORE, state.blob_store)
         async with open_log(deployment) as log:
             said = await log.scan(RUNS, lambda envelope: envelope.run_id == run)
             rewards = await log.scan(

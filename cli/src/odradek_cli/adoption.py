@@ -145,7 +145,7 @@ class _Writer:
 @asynccontextmanager
 async def _producer(log: Log, run_id: str) -> AsyncIterator[AIOKafkaProducer]:
     producer = AIOKafkaProducer(
-        bootstrap_servers=log.deployment.bootstrap,
+        **log.deployment.brokers.client(),
         transactional_id=f"{log.deployment.prefix}{_SOURCE}-{run_id}",
         transaction_timeout_ms=int(PIECE_SECONDS * 1000),
         max_batch_size=tuning.MAX_BATCH_BYTES,
@@ -157,7 +157,7 @@ async def _producer(log: Log, run_id: str) -> AsyncIterator[AIOKafkaProducer]:
         yield producer
     except TimeoutError as error:
         raise CliError(
-            f"Kafka at {log.deployment.bootstrap} did not answer in time",
+            f"Kafka at {log.deployment.brokers} did not answer in time",
             Exit.NO_STACK,
             "see `odradek status`",
         ) from error

@@ -90,10 +90,10 @@ async def missing(log: Log) -> list[tuple[str, str]]:
         async with open_groups(deployment) as groups:
             return [(f"no {worker}", DOES[worker]) for worker in WORKERS if await _lacks(worker, groups, log)]
     except STARTING as error:
-        return [(f"Kafka at {deployment.bootstrap} is not ready", str(error))]
+        return [(f"Kafka at {deployment.brokers} is not ready", str(error))]
     except (KafkaError, OSError, TimeoutError) as error:
         why = "no answer" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
-        return [(f"Kafka at {deployment.bootstrap} does not answer", why)]
+        return [(f"Kafka at {deployment.brokers} does not answer", why)]
 
 
 async def _lacks(worker: str, groups: Groups, log: Log) -> bool:

@@ -130,9 +130,7 @@ async def open_groups(deployment: Deployment) -> AsyncIterator[Groups]:
     Raises:
         KafkaError, TimeoutError: it does not answer.
     """
-    admin = AIOKafkaAdminClient(
-        bootstrap_servers=deployment.bootstrap, request_timeout_ms=int(1000 * ASK_SECONDS)
-    )
+    admin = AIOKafkaAdminClient(**deployment.brokers.client(), request_timeout_ms=int(1000 * ASK_SECONDS))
     try:
         async with asyncio.timeout(ASK_SECONDS):
             await admin.start()

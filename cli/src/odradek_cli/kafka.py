@@ -295,9 +295,7 @@ async def send(log: Log, topic: Topic, event: Event) -> None:
     """
     encoded = encode(event, _SOURCE)
     name = log.deployment.names.topic(topic.name)
-    producer = AIOKafkaProducer(
-        bootstrap_servers=log.deployment.bootstrap, acks="all", enable_idempotence=True
-    )
+    producer = AIOKafkaProducer(**log.deployment.brokers.client(), acks="all", enable_idempotence=True)
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
             await producer.start()
@@ -316,7 +314,7 @@ async def send(log: Log, topic: Topic, event: Event) -> None:
 
 def _consumer(deployment: Deployment, isolation_level: str) -> AIOKafkaConsumer:
     return AIOKafkaConsumer(
-        bootstrap_servers=deployment.bootstrap,
+        **deployment.brokers.client(),
         group_id=None,
         isolation_level=isolation_level,
         enable_auto_commit=False,
@@ -342,7 +340,7 @@ async def _connected(consumer: AIOKafkaConsumer, marks: AIOKafkaConsumer, deploy
 async def _read_layout(deployment: Deployment, partitions: int) -> Layout:
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
-            return await read_layout(deployment.bootstrap, deployment.names, partitions)
+            return await read_layout(deployment.brokers, deployment.names, partitions)
     except (TimeoutError, KafkaError) as error:
         raise _unreachable(deployment, f"did not give {CONTROL.name} ({error!r})") from error
 
@@ -351,7 +349,7 @@ async def _count_partitions(consumer: AIOKafkaConsumer, deployment: Deployment) 
     name = deployment.names.topic(RUNS.name)
     if name not in await consumer.topics():
         raise CliError(
-            f"Kafka at {deployment.bootstrap} has no topic {name!r}",
+            f"Kafka at {deployment.brokers} has no topic {name!r}",
             Exit.NO_STACK,
             "`odradek topics apply` creates the topics; ODRADEK_TOPIC_PREFIX names another deployment",
         )
@@ -367,7 +365,7 @@ def _place(record: ConsumerRecord[bytes | None, bytes | None]) -> RecordCoordina
 
 def _unreachable(deployment: Deployment, what: str) -> CliError:
     return CliError(
-        f"Kafka at {deployment.bootstrap} {what}",
+        f"Kafka at {deployment.brokers} {what}",
         Exit.NO_STACK,
         "see `odradek status` for the local stack, or ODRADEK_BOOTSTRAP_SERVERS for another",
     )

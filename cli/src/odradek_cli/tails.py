@@ -86,7 +86,7 @@ async def open_tails(deployment: Deployment) -> AsyncIterator[Tails]:
         KafkaError: it does not answer.
     """
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=deployment.bootstrap,
+        **deployment.brokers.client(),
         group_id=None,
         isolation_level="read_committed",
         enable_auto_commit=False,

@@ -39,9 +39,13 @@ async def run(settings: LocalSettings) -> None:
 
 
 async def _apply_topics(stack: Stack) -> None:
+    from odradek_runtime.brokers import Brokers
+    from odradek_runtime.kafka_security import PLAINTEXT
     from odradek_runtime.topics import apply_topics  # here: it takes long, and the broker is to start first
 
-    await apply_topics(stack.broker.bootstrap, stack.settings.topic_prefix, stack.settings.partitions)
+    await apply_topics(
+        Brokers(stack.broker.bootstrap, PLAINTEXT), stack.settings.topic_prefix, stack.settings.partitions
+    )
     stack.settings.partitions_file.write_text(f"{stack.settings.partitions}\n")
 
 

@@ -73,8 +73,15 @@ def script(command: str) -> Path:
 
 
 def without(env: Mapping[str, str], names: set[str]) -> dict[str, str]:
-    """The environment less what only some services may have: sealing keys, models and their API keys."""
-    return {key: value for key, value in env.items() if key not in names and key not in SECRETS}
+    """The environment less what only some services may have: sealing keys, models and their API keys.
+
+    How to log in to another Kafka is nothing for the local one.
+    """
+    return {
+        key: value
+        for key, value in env.items()
+        if key not in names and key not in SECRETS and not key.startswith("ODRADEK_KAFKA_")
+    }
 
 
 def inherited(api_keys: set[str], needs: Needs) -> dict[str, str]:

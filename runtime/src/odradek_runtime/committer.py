@@ -82,7 +82,7 @@ class Committer:
     ) -> "Committer":
         """Start the partition's producer. When this returns, every earlier owner's transactions have ended."""
         producer = AIOKafkaProducer(
-            bootstrap_servers=settings.bootstrap_servers,
+            **settings.brokers.client(),
             client_id=f"{worker}-{partition}",
             transactional_id=names.transactional_id(worker, partition),
             transaction_timeout_ms=int(settings.transaction_timeout_seconds * 1000),

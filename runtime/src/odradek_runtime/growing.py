@@ -15,6 +15,7 @@ from aiokafka.admin.new_partitions import NewPartitions
 from aiokafka.errors import KafkaError
 from aiokafka.structs import TopicPartition
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.faults import reach
 from odradek_runtime.leaving import stopped
 from odradek_runtime.log_reader import log_bounds, read_log
@@ -76,44 +77,44 @@ def plan_growth(known: Collection[int], found: Mapping[str, int], partitions: in
 
 
 async def look_at_growth(
-    bootstrap: str, prefix: str, partitions: int, timeout_seconds: float = GROW_SECONDS
+    brokers: Brokers, prefix: str, partitions: int, timeout_seconds: float = GROW_SECONDS
 ) -> Growth:
     """What must be done for every topic to have `partitions`; nothing is changed.
 
     Raises:
         TopicError: it can't be; topics are missing; or Kafka can't be reached in time.
     """
-    async with open_admin(bootstrap, timeout_seconds) as admin:
-        return await _look(admin, bootstrap, prefix, partitions)
+    async with open_admin(brokers, timeout_seconds) as admin:
+        return await _look(admin, brokers, prefix, partitions)
 
 
 async def grow_topics(
-    bootstrap: str, prefix: str, partitions: int, timeout_seconds: float = GROW_SECONDS
+    brokers: Brokers, prefix: str, partitions: int, timeout_seconds: float = GROW_SECONDS
 ) -> Growth:
     """Give every topic `partitions`. Returns what was done; calling again finishes what was cut short.
 
     Raises:
         TopicError: as `look_at_growth`, or the broker refuses.
     """
-    async with open_admin(bootstrap, timeout_seconds) as admin:
-        growth = await _look(admin, bootstrap, prefix, partitions)
+    async with open_admin(brokers, timeout_seconds) as admin:
+        growth = await _look(admin, brokers, prefix, partitions)
         if not growth.told:
-            await _tell(bootstrap, Names(prefix), growth.layout)
+            await _tell(brokers, Names(prefix), growth.layout)
         reach("grow.told")
         for name in sorted(growth.topics, key=lambda name: (name == prefix + RUNS.name, name)):
             await admin.create_partitions({name: NewPartitions(partitions)})
             reach("grow.topic")
-        await _until_visible(admin, bootstrap, prefix, partitions)
+        await _until_visible(admin, brokers, prefix, partitions)
         return growth
 
 
-async def read_layout(bootstrap: str, names: Names, partitions: int) -> Layout:
+async def read_layout(brokers: Brokers, names: Names, partitions: int) -> Layout:
     """What `control` tells of the topics; they have had `partitions` ever since where it tells nothing.
 
     Raises:
         KafkaError: the broker does not answer well.
     """
-    return layout_of(await _told(bootstrap, names), partitions)
+    return layout_of(await _told(brokers, names), partitions)
 
 
 def check_layout(layout: Layout, partitions: int) -> None:
@@ -135,7 +136,7 @@ def check_layout(layout: Layout, partitions: int) -> None:
     )
 
 
-async def _look(admin: AIOKafkaAdminClient, bootstrap: str, prefix: str, partitions: int) -> Growth:
+async def _look(admin: AIOKafkaAdminClient, brokers: Brokers, prefix: str, partitions: int) -> Growth:
     names = {prefix + topic.name for topic in TOPICS}
     found = await find_topics(admin, names)
     missing = sorted(names - found.keys())
@@ -146,24 +147,24 @@ async def _look(admin: AIOKafkaAdminClient, bootstrap: str, prefix: str, partiti
     }
     if missing and len(set(counts.values())) < 2:
         raise TopicError(f"topics are missing: {', '.join(missing)}. Run `{APPLY_COMMAND}` first")
-    told = await _told(bootstrap, Names(prefix))
+    told = await _told(brokers, Names(prefix))
     return plan_growth(told[-1].counts if told else (), counts, partitions)
 
 
-async def _until_visible(admin: AIOKafkaAdminClient, bootstrap: str, prefix: str, partitions: int) -> None:
+async def _until_visible(admin: AIOKafkaAdminClient, brokers: Brokers, prefix: str, partitions: int) -> None:
     """Brokers learn from the controller what was changed: wait for it, within the caller's deadline."""
     while True:
-        if (await _look(admin, bootstrap, prefix, partitions)).nothing:
+        if (await _look(admin, brokers, prefix, partitions)).nothing:
             return
         await asyncio.sleep(LOOK_EVERY_SECONDS)
 
 
-async def _told(bootstrap: str, names: Names) -> list[PartitionsAdded]:
+async def _told(brokers: Brokers, names: Names) -> list[PartitionsAdded]:
     """The records of `control` that tell of partitions."""
     partition = TopicPartition(names.topic(CONTROL.name), 0)
-    start, end = (await log_bounds(bootstrap, [partition]))[partition]
+    start, end = (await log_bounds(brokers, [partition]))[partition]
     found = []
-    async for records in read_log(bootstrap, partition, start, end):
+    async for records in read_log(brokers, partition, start, end):
         found += [event for record in records if (event := _partitions_added(record)) is not None]
     return found
 
@@ -184,10 +185,10 @@ def _partitions_added(record: RawRecord) -> PartitionsAdded | None:
     return event if isinstance(event, PartitionsAdded) else None
 
 
-async def _tell(bootstrap: str, names: Names, layout: Layout) -> None:
+async def _tell(brokers: Brokers, names: Names, layout: Layout) -> None:
     event = PartitionsAdded(id="partitions/" + "-".join(map(str, layout.counts)), counts=list(layout.counts))
     record = encode(event, "cli")
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all", enable_idempotence=True)
+    producer = AIOKafkaProducer(**brokers.client(), acks="all", enable_idempotence=True)
     try:
         await producer.start()
         await producer.send_and_wait(

@@ -50,7 +50,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         self._session_seconds = settings.session_timeout_seconds
         self._heard = 0.0
         self._consumer = AIOKafkaConsumer(
-            bootstrap_servers=settings.bootstrap_servers,
+            **settings.brokers.client(),
             group_id=names.group(worker),
             group_instance_id=settings.worker_id,
             client_id=settings.worker_id or worker,

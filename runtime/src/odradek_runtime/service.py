@@ -117,9 +117,9 @@ async def serve(processor: Processor, settings: WorkerSettings, beside: Beside |
             beside.control(event)
 
     async with asyncio.timeout(settings.acquire_timeout_seconds):
-        await read_control(settings.bootstrap_servers, names, intake, control)
+        await read_control(settings.brokers, names, intake, control)
     check_layout(worker.layout, settings.partitions)
-    broker = follow_control(settings.bootstrap_servers, names, processor.name, intake, control)
+    broker = follow_control(settings.brokers, names, processor.name, intake, control)
     server = Server(_http(worker, metrics, broker, settings))
     watch = asyncio.create_task(watch_loop_delay(metrics.loop_delay))
     try:
@@ -146,7 +146,7 @@ async def _check_topics(settings: WorkerSettings) -> None:
     deadline = time.monotonic() + settings.broker_timeout_seconds
     while True:
         try:
-            return await check_topics(settings.bootstrap_servers, settings.topic_prefix, settings.partitions)
+            return await check_topics(settings.brokers, settings.topic_prefix, settings.partitions)
         except BrokerAwayError as error:
             if time.monotonic() >= deadline:
                 raise

@@ -14,6 +14,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.partitioning import advice
 from odradek_schemas.topics import TOPICS, Kept, Topic
 
@@ -82,7 +83,7 @@ def compare(topic: Topic, name: str, found: Found | None, partitions: int) -> li
 
 
 async def diff_topics(
-    bootstrap: str,
+    brokers: Brokers,
     prefix: str,
     partitions: int,
     topics: Iterable[Topic] = TOPICS,
@@ -93,12 +94,12 @@ async def diff_topics(
     Raises:
         BrokerAwayError: Kafka can't be reached or does not answer in time.
     """
-    async with open_admin(bootstrap, timeout_seconds) as admin:
+    async with open_admin(brokers, timeout_seconds) as admin:
         return await _differences(admin, prefix, partitions, topics)
 
 
 async def apply_topics(
-    bootstrap: str,
+    brokers: Brokers,
     prefix: str,
     partitions: int,
     replication_factor: int = 1,
@@ -113,7 +114,7 @@ async def apply_topics(
         TopicError: a topic has another number of partitions (nothing is changed then), the broker refuses, or it
             can't be reached in time.
     """
-    async with open_admin(bootstrap, timeout_seconds) as admin:
+    async with open_admin(brokers, timeout_seconds) as admin:
         changes = await _differences(admin, prefix, partitions, TOPICS)
         if problem := repartitioning(changes, prefix, partitions):
             raise TopicError(problem)
@@ -124,7 +125,7 @@ async def apply_topics(
 
 
 async def check_topics(
-    bootstrap: str,
+    brokers: Brokers,
     prefix: str,
     partitions: int,
     topics: Sequence[Topic] = TOPICS,
@@ -136,12 +137,12 @@ async def check_topics(
         TopicError: they are not; names each difference and the command that puts it right.
         BrokerAwayError: Kafka can't be reached or does not answer in time.
     """
-    differences = await diff_topics(bootstrap, prefix, partitions, topics, timeout_seconds)
+    differences = await diff_topics(brokers, prefix, partitions, topics, timeout_seconds)
     if problem := repartitioning(differences, prefix, partitions, topics):
         raise TopicError(problem)
     if differences:
         what = "; ".join(map(str, differences))
-        raise TopicError(f"topics at {bootstrap} are not as declared: {what}. Run `{APPLY_COMMAND}`")
+        raise TopicError(f"topics at {brokers} are not as declared: {what}. Run `{APPLY_COMMAND}`")
 
 
 def repartitioning(
@@ -161,24 +162,22 @@ def repartitioning(
 
 
 @asynccontextmanager
-async def open_admin(bootstrap: str, timeout_seconds: float) -> AsyncIterator[AIOKafkaAdminClient]:
+async def open_admin(brokers: Brokers, timeout_seconds: float) -> AsyncIterator[AIOKafkaAdminClient]:
     """An admin client, for so long.
 
     Raises:
         BrokerAwayError: Kafka can't be reached, or what is done with it takes longer.
     """
-    admin = AIOKafkaAdminClient(
-        bootstrap_servers=bootstrap, request_timeout_ms=max(1, int(timeout_seconds * 1000))
-    )
+    admin = AIOKafkaAdminClient(**brokers.client(), request_timeout_ms=max(1, int(timeout_seconds * 1000)))
     try:
         async with asyncio.timeout(timeout_seconds):
             await admin.start()
             yield admin
     except TimeoutError as error:
-        raise BrokerAwayError(f"Kafka at {bootstrap} did not answer within {timeout_seconds:g} s") from error
+        raise BrokerAwayError(f"Kafka at {brokers} did not answer within {timeout_seconds:g} s") from error
     except KafkaError as error:
         raise BrokerAwayError(
-            f"Kafka at {bootstrap}: {error}; is it running, and the address right?"
+            f"Kafka at {brokers}: {error}; is it running, and the address right?"
         ) from error
     finally:
         await admin.close()

@@ -5,6 +5,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.positions import Position, format_restore_point, format_unfinished
 from odradek_runtime.topics import apply_topics
 from odradek_schemas.topics import TOPICS
@@ -101,7 +102,7 @@ async def starts(bootstrap: str, *topics: str) -> list[int]:
 async def test_purges_a_real_broker_up_to_what_everybody_has_read(
     kafka: str, prefix: str, tmp_path: Path
 ) -> None:
-    await apply_topics(kafka, prefix, partitions=1)
+    await apply_topics(Brokers(kafka), prefix, partitions=1)
     tasks, results, journal = (prefix + name for name in ("tasks", "model-results", "journal"))
     for topic in (tasks, results, journal):
         await fill(kafka, topic, 10)

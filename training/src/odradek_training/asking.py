@@ -64,7 +64,7 @@ class Asking:
         if self._writer is None:
             deployment = self._deployment
             blobs = open_blob_store(deployment.blob_store)
-            writer = LogWriter(deployment.bootstrap, "trainer", deployment.names, blobs, DEMAND_SECONDS)
+            writer = LogWriter(deployment.brokers, "trainer", deployment.names, blobs, DEMAND_SECONDS)
             try:
                 await writer.start()
             except BaseException:

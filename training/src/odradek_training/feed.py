@@ -175,7 +175,7 @@ class Feed:
 
     def _client(self, isolation_level: str) -> AIOKafkaConsumer:
         return AIOKafkaConsumer(
-            bootstrap_servers=self._deployment.bootstrap,
+            **self._deployment.brokers.client(),
             group_id=None,
             isolation_level=isolation_level,
             enable_auto_commit=False,
@@ -201,7 +201,7 @@ class Feed:
         name = names.topic(REWARDS.name)
         count = await _count_partitions(self._consumer, name)
         self._rewards = {p: TopicPartition(name, p) for p in range(count)}
-        self.layout = await read_layout(self._deployment.bootstrap, names, count)
+        self.layout = await read_layout(self._deployment.brokers, names, count)
         chosen = {self.layout.home(run_id) for run_id in self._selection.runs} or set(
             range(self.layout.homes)
         )
@@ -218,7 +218,7 @@ class Feed:
             await stopped(client)
 
     def _unreachable(self, what: str) -> StreamUnreachable:
-        return StreamUnreachable(f"Kafka at {self._deployment.bootstrap} {what}")
+        return StreamUnreachable(f"Kafka at {self._deployment.brokers} {what}")
 
 
 async def _count_partitions(client: AIOKafkaConsumer, name: str) -> int:

@@ -11,6 +11,7 @@ from odradek_cli.deployment import Deployment, find_deployment, from_environment
 from odradek_cli.errors import Exit
 from odradek_cli.groups import open_groups
 from odradek_cli.output import note, print_json, say
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.growing import Growth, check_layout, grow_topics, look_at_growth, read_layout
 from odradek_runtime.topics import Difference, TopicError, apply_topics, diff_topics, repartitioning
 from odradek_schemas.topics import AGENT, ENV, GATEWAY, PRODUCER, VERIFIER
@@ -53,7 +54,7 @@ def apply(
     """
     to = _deployment(bootstrap, prefix, partitions)
     _show(
-        asyncio.run(apply_topics(to.bootstrap, to.prefix, to.partitions, replication_factor)), json, "changed"
+        asyncio.run(apply_topics(to.brokers, to.prefix, to.partitions, replication_factor)), json, "changed"
     )
 
 
@@ -65,7 +66,7 @@ def diff(
     Example: `odradek topics diff`
     """
     of = _deployment(bootstrap, prefix, partitions)
-    differences = asyncio.run(diff_topics(of.bootstrap, of.prefix, of.partitions))
+    differences = asyncio.run(diff_topics(of.brokers, of.prefix, of.partitions))
     _show(differences, json, "differs")
     problem = repartitioning(differences, of.prefix, of.partitions)
     if not differences:
@@ -92,7 +93,7 @@ def grow(
     """
     of = _deployment(bootstrap, prefix, None)
     work = look_at_growth if dry_run else grow_topics
-    growth = asyncio.run(work(of.bootstrap, of.prefix, partitions))
+    growth = asyncio.run(work(of.brokers, of.prefix, partitions))
     alive = asyncio.run(_alive(of))
     if json:
         print_json(_as_json(growth, partitions, alive))
@@ -102,7 +103,8 @@ def grow(
         say(f"{topic}: {verb} {partitions} partitions, had {before}")
     if growth.nothing:
         say(f"all topics have {partitions} partitions")
-    elif not growth.topics:
+        return
+    if not growth.topics:
         say("control would be told of it" if dry_run else "control was told of it")
     _say_next(of, partitions, alive)
 
@@ -110,7 +112,7 @@ def grow(
 async def _misplaced(of: Deployment) -> str | None:
     """What is wrong where all topics have as many partitions as they should, and the log says otherwise."""
     try:
-        check_layout(await read_layout(of.bootstrap, of.names, of.partitions), of.partitions)
+        check_layout(await read_layout(of.brokers, of.names, of.partitions), of.partitions)
     except TopicError as error:
         return str(error)
     return None
@@ -143,7 +145,7 @@ def _deployment(bootstrap: str | None, prefix: str | None, partitions: int | Non
     found = find_deployment() if bootstrap is None else from_environment()
     return replace(
         found,
-        bootstrap=bootstrap or found.bootstrap,
+        brokers=Brokers(bootstrap) if bootstrap else found.brokers,
         prefix=found.prefix if prefix is None else prefix,
         partitions=partitions or found.partitions,
     )

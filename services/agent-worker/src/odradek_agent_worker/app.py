@@ -1,5 +1,7 @@
 """The agent-worker, put together."""
 
+import sys
+
 from odradek_agent_worker.admission import Admission, share
 from odradek_agent_worker.fold import JournalFold
 from odradek_agent_worker.harnesses import find_harness, load_harnesses
@@ -9,6 +11,7 @@ from odradek_agent_worker.watch import Watch
 from odradek_agent_worker.watchdog import Watchdog
 from odradek_runtime.folds import FoldContext, StatefulProcessor
 from odradek_runtime.service import run_service
+from odradek_runtime.settings import SettingsError, read_settings
 from odradek_schemas.topics import AGENT, JOURNAL, MODEL_RESULTS, OBSERVATIONS, TASKS
 
 
@@ -36,7 +39,10 @@ def create_processor(settings: AgentSettings, watch: Watch | None = None) -> Sta
 
 
 def main() -> None:
-    settings = AgentSettings()
+    try:
+        settings = read_settings(AgentSettings)
+    except SettingsError as error:
+        sys.exit(f"odradek-agent-worker: {error}")
     load_harnesses()
     watch = Watch()
     Watchdog(watch, settings.harness_stuck_seconds, JournalNote(settings)).start()

@@ -15,7 +15,7 @@ from odradek_runtime.access import AccessError, Signer
 from odradek_runtime.handlers import ConcurrentProcessor, HandlerContext
 from odradek_runtime.sealing import Opener, Sealer, SealError
 from odradek_runtime.service import run_service
-from odradek_runtime.settings import SealingKeys
+from odradek_runtime.settings import SealingKeys, SettingsError, read_settings
 from odradek_schemas.topics import ENV, SESSIONS, TOOL_ACTIONS
 
 LOST_THREADS_EXIT = 70
@@ -66,8 +66,8 @@ def _give_up(flights: Flights) -> None:
 
 def main() -> None:
     try:
-        settings = EnvSettings()
+        settings = read_settings(EnvSettings)
         processor = create_processor(settings)
-    except (SealError, AccessError, ValueError, OSError) as error:
+    except (SettingsError, SealError, AccessError, ValueError, OSError) as error:
         sys.exit(f"odradek-env-worker: {error}")
     run_service(processor, settings)

@@ -6,7 +6,7 @@ from odradek_runtime.blobs import open_blob_store
 from odradek_runtime.folds import FoldContext, StatefulProcessor
 from odradek_runtime.sealing import Sealer, SealError
 from odradek_runtime.service import run_service
-from odradek_runtime.settings import SealingKeys
+from odradek_runtime.settings import SealingKeys, SettingsError, read_settings
 from odradek_schemas.codec import Envelope
 from odradek_schemas.events.results import PRIMARY_SCORING
 from odradek_schemas.topics import LEDGER, PRODUCER, REWARDS, RUN_PROGRESS, RUNS
@@ -57,10 +57,10 @@ def wanted(topic: str, envelope: Envelope) -> bool:
 
 
 def main() -> None:
-    settings = ProducerSettings()
     try:
+        settings = read_settings(ProducerSettings)
         processor = create_processor(settings)
-    except (SealError, ValueError) as error:
+    except (SettingsError, SealError, ValueError) as error:
         sys.exit(f"odradek-task-producer: {error}")
     run_service(processor, settings)
 

@@ -43,9 +43,9 @@ class Purger:
             KafkaError: the broker can't be reached or refuses.
             PositionError: a committed position can't be understood.
         """
-        bootstrap = self._settings.bootstrap_servers
-        admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-        reader = AIOKafkaConsumer(bootstrap_servers=bootstrap)
+        client = self._settings.brokers.client()
+        admin = AIOKafkaAdminClient(**client)
+        reader = AIOKafkaConsumer(**client)
         try:
             async with asyncio.timeout(self._settings.purge_timeout_seconds):
                 await admin.start()

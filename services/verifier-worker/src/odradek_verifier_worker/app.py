@@ -8,7 +8,7 @@ from odradek_runtime.intake import Intake
 from odradek_runtime.names import Names
 from odradek_runtime.sealing import Opener, SealError
 from odradek_runtime.service import run_service
-from odradek_runtime.settings import SealingKeys
+from odradek_runtime.settings import SealingKeys, SettingsError, read_settings
 from odradek_schemas.events.base import now
 from odradek_schemas.topics import JUDGE_RESULTS, JUDGING, RESCORES, TRAJECTORIES, VERIFIER
 from odradek_scoring import Answers, Bounds, Pool, Scorer
@@ -22,7 +22,7 @@ from odradek_verifier_worker.verifier import Verifier
 def create_processor(settings: VerifierSettings) -> ConcurrentProcessor:
     scorer = create_scorer(settings)
     intake = Intake(VERIFIER, open_blob_store(settings.blob_store))
-    trajectories = Trajectories(settings.bootstrap_servers, Names(settings.topic_prefix), intake)
+    trajectories = Trajectories(settings.brokers, Names(settings.topic_prefix), intake)
 
     def create(context: HandlerContext) -> Verifier:
         judgings = Judgings(scorer, trajectories.read, settings.judge_deadline_seconds, now)
@@ -49,8 +49,8 @@ def create_scorer(settings: VerifierSettings) -> Scorer:
 
 def main() -> None:
     try:
-        settings = VerifierSettings()
+        settings = read_settings(VerifierSettings)
         processor = create_processor(settings)
-    except (SealError, BadBlobStoreUri, ValueError) as error:
+    except (SettingsError, SealError, BadBlobStoreUri, ValueError) as error:
         sys.exit(f"odradek-verifier-worker: {error}")
     run_service(processor, settings)
