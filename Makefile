@@ -51,6 +51,10 @@ test-training: .venv/dev.done ## Install TRL for the CPU (2 GB, x86-64 Linux) an
 test-trainers: .venv/dev.done ## Install verl, SkyRL, verifiers and Unsloth for the CPU (7 GB, x86-64 Linux) and give them rollouts (ONLY="name ...")
 	@$(BIN)/python -m tests.trainers $(if $(ONLY),--only $(ONLY)) -- $(PYTEST)
 
+.PHONY: test-docker
+test-docker: .venv/dev.done ## Build the images, bring up docker-compose.yml, and strike, scale and upgrade it (needs a Docker daemon)
+	@$(BIN)/python -m tests.docker $(PYTEST)
+
 .PHONY: check
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh
 	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .

@@ -63,6 +63,7 @@ def main() -> None:
     write_lock("run", [*workspace_requirements(), *read("build.in")], more)
     write_lock("dev", read("dev.in"), [*more, "--constraints", str(LOCKS / "run.txt")])
     write_lock("weights", read("weights.in"), [*more, "--no-deps"])
+    write_lock("docker", read("docker.in"), [*more, "--no-emit-index-url"])
     lock_images(more)
     constraints = [word for name in ("run", "dev") for word in ("--constraints", str(LOCKS / f"{name}.txt"))]
     write_lock("reasoning_gym", read("reasoning_gym.in"), [*more, *constraints])

@@ -30,7 +30,9 @@ def keys(
         made = [*_make_pair(public_key, private_key), *_make_secret(access_secret)]
     except OSError as error:
         raise CliError(
-            f"{error.filename}: {error.strerror}", Exit.INVALID_INPUT, "name files in folders that can be written to"
+            f"{error.filename}: {error.strerror}",
+            Exit.INVALID_INPUT,
+            "name files in folders that can be written to",
         ) from error
     for path in made:
         say(f"made {path}")
