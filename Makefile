@@ -59,6 +59,10 @@ test-observability: .venv/dev.done ## Have Prometheus check and try the alert ru
 test-kubernetes: .venv/dev.done ## Install Helm and kubeconform (Go is needed, 1.5 GB of caches), and try the chart: renders, schemas, refusals
 	@$(BIN)/python -m tests.kubernetes $(PYTEST)
 
+.PHONY: test-docker
+test-docker: .venv/dev.done ## Build the images, bring up docker-compose.yml, and strike, scale and upgrade it (needs a Docker daemon)
+	@$(BIN)/python -m tests.docker $(PYTEST)
+
 .PHONY: check
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh
 	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
