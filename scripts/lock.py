@@ -25,6 +25,9 @@ NEMO_GYM_PYTHON = "3.13.14"
 TRAINERS = ("odradek-schemas", "odradek", "odradek-runtime", "odradek-training")
 """What is installed beside a trainer."""
 
+TRAINERS_OWN = ("boto3",)
+"""Left to what a trainer brings: its clients of S3 pin each other's versions."""
+
 ADAPTED = {"verl": PYTHON, "skyrl": "3.12", "verifiers": PYTHON, "unsloth": PYTHON}
 """The trainers that adapters are tried with, and their Pythons."""
 ENVIRONMENTS = tuple(sorted(path.parent.name for path in ROOT.glob("environments/*/pyproject.toml")))
@@ -69,12 +72,12 @@ def main() -> None:
     write_lock("reasoning_gym", read("reasoning_gym.in"), [*more, *constraints])
     write_lock("vllm", read("vllm.in"), [*more, *changes("vllm")])
     write_lock("nemo-gym", read("nemo-gym.in"), [*more, *changes("nemo-gym")], NEMO_GYM_PYTHON)
-    of_trainers = [*read("trl.in"), *workspace_requirements(TRAINERS)]
-    write_lock("trl", of_trainers, [*more, *changes("trl"), "--constraints", str(LOCKS / "run.txt")])
+    beside = [line for line in workspace_requirements(TRAINERS) if distribution(line) not in TRAINERS_OWN]
+    write_lock(
+        "trl", [*read("trl.in"), *beside], [*more, *changes("trl"), "--constraints", str(LOCKS / "run.txt")]
+    )
     for name, python in ADAPTED.items():
-        write_lock(
-            name, [*read(f"{name}.in"), *workspace_requirements(TRAINERS)], [*more, *changes(name)], python
-        )
+        write_lock(name, [*read(f"{name}.in"), *beside], [*more, *changes(name)], python)
 
 
 def lock_images(more: list[str]) -> None:
