@@ -25,7 +25,7 @@ NEMO_GYM_PYTHON = "3.13.14"
 TRAINERS = ("odradek-schemas", "odradek", "odradek-runtime", "odradek-training")
 """What is installed beside a trainer."""
 
-TRAINERS_OWN = ("boto3",)
+TRAINERS_OWN = ("boto3", "aws-msk-iam-sasl-signer-python")
 """Left to what a trainer brings: its clients of S3 pin each other's versions."""
 
 ADAPTED = {"verl": PYTHON, "skyrl": "3.12", "verifiers": PYTHON, "unsloth": PYTHON}
@@ -34,15 +34,18 @@ ENVIRONMENTS = tuple(sorted(path.parent.name for path in ROOT.glob("environments
 """The folders of the built-in environments."""
 
 PLAYS = tuple(f"odradek-{name.replace('_', '-')}" for name in ENVIRONMENTS)
+CLOUD = "odradek-runtime[s3,msk]"
+"""What a worker needs where blobs lie in S3 and Kafka is MSK."""
+
 IMAGES = {
-    "base": ("odradek-runtime", "odradek"),
+    "base": (CLOUD, "odradek"),
     "environments": PLAYS,
-    "task-producer": ("odradek-task-producer", *PLAYS),
-    "agent-worker": ("odradek-agent-worker",),
-    "env-worker": ("odradek-env-worker", *PLAYS),
-    "verifier-worker": ("odradek-verifier-worker", *PLAYS),
-    "model-gateway": ("odradek-model-gateway",),
-    "cli": ("odradek-cli", "odradek[parquet]", *PLAYS),
+    "task-producer": ("odradek-task-producer", CLOUD, *PLAYS),
+    "agent-worker": ("odradek-agent-worker", CLOUD),
+    "env-worker": ("odradek-env-worker", CLOUD, *PLAYS),
+    "verifier-worker": ("odradek-verifier-worker", CLOUD, *PLAYS),
+    "model-gateway": ("odradek-model-gateway", CLOUD),
+    "cli": ("odradek-cli", "odradek[parquet]", CLOUD, *PLAYS),
 }
 """The images by target of the Dockerfile, and the packages of the workspace that each is made of."""
 
