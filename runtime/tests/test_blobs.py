@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+import stat
 import uuid
 from pathlib import Path
 
@@ -172,6 +173,22 @@ def test_uris_with_secrets_are_refused_and_not_repeated(uri: str) -> None:
     with pytest.raises(BadBlobStoreUri, match="no credentials") as refused:
         open_blob_store(uri)
     assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("folder", "file"), [(0o700, 0o600), (0o777, 0o666), (0o2770, 0o660)])
+async def test_what_is_in_a_store_has_its_folders_permissions(tmp_path: Path, folder: int, file: int) -> None:
+    root = tmp_path / "blobs"
+    root.mkdir()
+    root.chmod(folder)
+    await FileBlobStore(root).put(b"content", "days")
+    found = {path: stat.S_IMODE(path.stat().st_mode) for path in root.rglob("*")}
+    assert {mode for path, mode in found.items() if path.is_dir()} == {folder}
+    assert [mode for path, mode in found.items() if path.is_file()] == [file]
+
+
+async def test_a_folder_that_the_store_makes_is_its_users_alone(tmp_path: Path) -> None:
+    await FileBlobStore(tmp_path / "blobs").put(b"content")
+    assert stat.S_IMODE((tmp_path / "blobs").stat().st_mode) == 0o700
 
 
 def test_data_sets_name_blobs_by_uri() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from runtime_lab import CALLS, Echo, Lab, Program, Tally, call, until, until_async
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.topics import apply_topics
 from odradek_schemas.events import PolicyUpdated, RunCancelled
 from tests.support.s3 import S3Server, s3_server
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("all_topics")]
 @pytest.fixture
 async def all_topics(lab: Lab) -> None:
     """A service looks at all the topics before it starts."""
-    await apply_topics(lab.bootstrap, lab.prefix, lab.partitions)
+    await apply_topics(Brokers(lab.bootstrap), lab.prefix, lab.partitions)
 
 
 def free_port() -> int:
@@ -105,7 +106,8 @@ async def test_a_service_from_its_start_to_sigterm(lab: Lab) -> None:
     status, metrics = await get(port, "/metrics")
     assert status == 200
     for name in ("backlog_records", "in_flight_records", "cycle_seconds_bucket", "transactions_total", "records_in_total",
-                 "records_out_total", "owned_partitions", "acquisitions_total", "loop_delay_seconds_bucket"):  # fmt: skip
+                 "records_out_total", "owned_partitions", "acquisitions_total", "loop_delay_seconds_bucket",
+                 "worker_info", "ready", "rebalances_total", "group_silence_seconds"):  # fmt: skip
         assert f"odradek_{name}" in metrics
     assert "process_cpu_seconds_total" in metrics
     await lab.send(CALLS, [call(asked + n) for n in range(8)], partition=1)
@@ -127,8 +129,8 @@ async def test_says_what_is_wrong_in_one_line_and_ends(lab: Lab, s3: S3Server, t
     (tmp_path / "file").touch()
     nobody = f"127.0.0.1:{free_port()}"
     wrong: dict[str, dict[str, Any]] = {
-        "is it running": {"bootstrap_servers": nobody, "broker_timeout_seconds": 1},
-        "never changed: set ODRADEK_PARTITIONS": {"partitions": 3},
+        "is Kafka running": {"bootstrap_servers": nobody, "broker_timeout_seconds": 1},
+        "Set ODRADEK_PARTITIONS=2, or run `odradek topics grow --partitions 3`": {"partitions": 3},
         "odradek topics apply": {"topic_prefix": "nobody."},
         "expected file:///": {"blob_store": "ftp://x"},
         "there is no such bucket": {"blob_store": "s3://nowhere"},

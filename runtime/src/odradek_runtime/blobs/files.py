@@ -3,9 +3,11 @@
 import asyncio
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from pathlib import Path
 
 from odradek_runtime.blobs.errors import BlobNotFound, StoreRefused, StoreUnavailable
@@ -14,9 +16,15 @@ from odradek_runtime.blobs.references import check_retention, folder_of, is_day,
 from odradek_runtime.blobs.store import Deleted
 from odradek_runtime.faults import reach
 
+READ_AND_WRITE = 0o666
+
 
 class FileBlobStore:
-    """Blobs as zstd files in a folder."""
+    """Blobs as zstd files in a folder.
+
+    What is in it has the folder's own permissions (of files: less execution), so that writers of several users may
+    share it: containers and people, say.
+    """
 
     def __init__(self, folder: Path, today: Callable[[], str] = today) -> None:
         self._folder = folder
@@ -58,7 +66,7 @@ class FileBlobStore:
 
     def _check(self) -> None:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise StoreRefused(
                 f"{self._told(error)}: ODRADEK_BLOB_STORE must name a folder that can be made"
@@ -103,6 +111,7 @@ def _write_atomically(path: Path, content: bytes) -> None:
     descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=".partial-")
     try:
         with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, _permissions(path.parent) & READ_AND_WRITE)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -119,10 +128,28 @@ def _make_folder(folder: Path, root: Path) -> None:
     """Make `folder` so that a power cut can't take its name away: each folder above it is synced, up to `root`."""
     if folder.exists():
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    while folder != root:
-        folder = folder.parent
-        _sync_folder(folder)
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    names = folder.relative_to(root).parts
+    for parent, name in zip(accumulate(names, Path.joinpath, initial=root), names, strict=False):
+        if not (parent / name).exists():
+            _make_one_folder(parent, name)
+        _sync_folder(parent)
+
+
+def _make_one_folder(parent: Path, name: str) -> None:
+    """It appears with its parent's permissions: who may write blobs there may do so in all folders below."""
+    made = tempfile.mkdtemp(dir=parent, prefix=".partial-")
+    os.chmod(made, _permissions(parent))
+    try:
+        os.rename(made, parent / name)
+    except OSError:
+        os.rmdir(made)
+        if not (parent / name).is_dir():  # else another writer was first
+            raise
+
+
+def _permissions(folder: Path) -> int:
+    return stat.S_IMODE(folder.stat().st_mode)
 
 
 def _sync_folder(folder: Path) -> None:
