@@ -180,14 +180,14 @@ async def test_what_is_in_a_store_has_its_folders_permissions(tmp_path: Path, fo
     root = tmp_path / "blobs"
     root.mkdir()
     root.chmod(folder)
-    await FileBlobStore(root).put(b"content", "days")
+    await open_blob_store(root.as_uri()).put(b"content", "days")
     found = {path: stat.S_IMODE(path.stat().st_mode) for path in root.rglob("*")}
     assert {mode for path, mode in found.items() if path.is_dir()} == {folder}
     assert [mode for path, mode in found.items() if path.is_file()] == [file]
 
 
 async def test_a_folder_that_the_store_makes_is_its_users_alone(tmp_path: Path) -> None:
-    await FileBlobStore(tmp_path / "blobs").put(b"content")
+    await open_blob_store((tmp_path / "blobs").as_uri()).put(b"content")
     assert stat.S_IMODE((tmp_path / "blobs").stat().st_mode) == 0o700
 
 
