@@ -28,6 +28,7 @@ COMMANDS = [
     ["results"],
     ["show"],
     ["cancel"],
+    ["blobs", "gc"],
     ["list"],
     ["validate"],
     ["doctor"],
