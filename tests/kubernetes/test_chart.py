@@ -147,7 +147,7 @@ def installed() -> Tools:
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_helm_finds_nothing_to_mend(example: str, installed: Tools) -> None:
-    command = [installed.helm, "lint", "--strict", CHART, "--values", values(example)]
+    command: list[str | Path] = [installed.helm, "lint", "--strict", CHART, "--values", values(example)]
     done = subprocess.run(command, timeout=RENDER_SECONDS, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -207,7 +207,7 @@ def misfits(installed: Tools, text: str, folder: Path) -> list[str]:
     path = folder / "render.yaml"
     path.write_text(text)
     where = f"{installed.schemas}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json"
-    command = [
+    command: list[str | Path] = [
         installed.kubeconform,
         "-strict",
         "-output",
