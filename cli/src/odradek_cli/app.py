@@ -8,12 +8,14 @@ from typer.core import TyperGroup
 
 from odradek_cli.commands import (
     audit,
+    autoscale,
     catalog,
     compare,
     doctor,
     env,
     export,
     import_,
+    keys,
     rescore,
     results,
     run,
@@ -65,6 +67,7 @@ app = typer.Typer(
     "6 something is missing, 7 the audit refuted the run, 8 the audited run has not ended, 130 interrupted.",
 )
 stack.register(app)
+autoscale.register(app)
 status.register(app)
 run.register(app)
 watch.register(app)
@@ -76,6 +79,7 @@ audit.register(app)
 export.register(app)
 import_.register(app)
 catalog.register(app)
+keys.register(app)
 token.register(app)
 serve.register(app)
 env.register(app)

@@ -10,8 +10,8 @@ from aiokafka.errors import KafkaError
 
 from odradek_cli import local
 from odradek_cli.deployment import Deployment
-from odradek_cli.groups import ASK_SECONDS, INPUTS, STARTING, Groups, open_groups
 from odradek_cli.kafka import Log
+from odradek_runtime.groups import ASK_SECONDS, INPUTS, STARTING, Groups, open_groups
 from odradek_runtime.positions import PositionError
 from odradek_schemas.topics import AGENT, ENV, GATEWAY, PRODUCER, VERIFIER, WORKERS
 
@@ -87,7 +87,7 @@ async def missing(log: Log) -> list[tuple[str, str]]:
     if gone:
         return gone
     try:
-        async with open_groups(deployment) as groups:
+        async with open_groups(deployment.brokers, deployment.names) as groups:
             return [(f"no {worker}", DOES[worker]) for worker in WORKERS if await _lacks(worker, groups, log)]
     except STARTING as error:
         return [(f"Kafka at {deployment.brokers} is not ready", str(error))]

@@ -109,6 +109,7 @@ class Committer:
                 reach("commit.before")
                 ends = await self._transact(batches)
                 self.committed = positions
+                self._metrics.committed(outputs)
                 return ends
         except Exception as error:  # noqa: BLE001 - classified and raised
             cause = _cause(self._producer, error)
@@ -182,7 +183,6 @@ class Committer:
         await producer.commit_transaction()
         reach("commit.done")
         self.commits += 1
-        self._metrics.transactions.inc()
         self._metrics.records_out.inc(sum(count for _target, count, _written in written))
         return {
             self._names.logical(target.topic): metadata.offset + count

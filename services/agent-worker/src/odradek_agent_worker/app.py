@@ -5,6 +5,7 @@ import sys
 from odradek_agent_worker.admission import Admission, share
 from odradek_agent_worker.fold import JournalFold
 from odradek_agent_worker.harnesses import find_harness, load_harnesses
+from odradek_agent_worker.metrics import AgentMetrics
 from odradek_agent_worker.note import JournalNote
 from odradek_agent_worker.settings import AgentSettings
 from odradek_agent_worker.watch import Watch
@@ -18,9 +19,10 @@ from odradek_schemas.topics import AGENT, JOURNAL, MODEL_RESULTS, OBSERVATIONS, 
 def create_processor(settings: AgentSettings, watch: Watch | None = None) -> StatefulProcessor:
     """What the service is made of. `watch`: where harnesses are seen to run; None: nobody looks."""
     seen = watch or Watch()
+    metrics = AgentMetrics()
 
     def create(context: FoldContext) -> JournalFold:
-        return JournalFold(
+        fold = JournalFold(
             context.partition,
             find_harness,
             Admission(share(settings.max_rollouts_in_flight, context.partitions)),
@@ -28,6 +30,8 @@ def create_processor(settings: AgentSettings, watch: Watch | None = None) -> Sta
             snapshot_after=settings.snapshot_after_records,
             settle_seconds=settings.restore_settle_seconds,
         )
+        metrics.watch(fold)
+        return fold
 
     return StatefulProcessor(
         name=AGENT,
@@ -35,6 +39,7 @@ def create_processor(settings: AgentSettings, watch: Watch | None = None) -> Sta
         changelog=JOURNAL.name,
         create=create,
         anchor=TASKS.name,
+        measures=metrics,
     )
 
 

@@ -26,6 +26,7 @@ def create_processor(settings: GatewaySettings, gateway: Gateway, client: HttpCl
         inputs=(MODEL_CALLS.name,),
         create=lambda context: ModelCalls(gateway, client),
         max_in_flight=settings.max_in_flight,
+        measures=gateway.metrics,
     )
 
 

@@ -13,6 +13,7 @@ from odradek_schemas.topics import LEDGER, PRODUCER, REWARDS, RUN_PROGRESS, RUNS
 from odradek_task_producer.count import Count
 from odradek_task_producer.fold import ProducerFold
 from odradek_task_producer.loading import DatasetLoader
+from odradek_task_producer.metrics import ProducerMetrics
 from odradek_task_producer.plan import Plan
 from odradek_task_producer.purger import Purger
 from odradek_task_producer.settings import ProducerSettings
@@ -29,17 +30,21 @@ def create_processor(settings: ProducerSettings, keys: SealingKeys | None = None
         open_blob_store(settings.blob_store), _sealer(keys or SealingKeys()).seal, settings
     )
 
+    metrics = ProducerMetrics()
+
     def create(context: FoldContext) -> ProducerFold:
+        plan = Plan(
+            context,
+            loader,
+            chunk=settings.admission_chunk,
+            progress_seconds=settings.progress_seconds,
+            cancel_grace_seconds=settings.cancel_grace_seconds,
+        )
+        metrics.watch(plan)
         return ProducerFold(
-            Plan(
-                context,
-                loader,
-                chunk=settings.admission_chunk,
-                progress_seconds=settings.progress_seconds,
-                cancel_grace_seconds=settings.cancel_grace_seconds,
-            ),
-            Count(context.partition, context.partitions),
-            companions=[Purger(settings)] if context.partition == 0 else [],
+            plan,
+            Count(context.partition, context.homes),
+            companions=[Purger(settings, metrics)] if context.partition == 0 else [],
         )
 
     return StatefulProcessor(
@@ -48,6 +53,7 @@ def create_processor(settings: ProducerSettings, keys: SealingKeys | None = None
         changelog=LEDGER.name,
         create=create,
         wanted=wanted,
+        measures=metrics,
     )
 
 

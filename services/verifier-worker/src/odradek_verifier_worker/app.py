@@ -13,6 +13,7 @@ from odradek_schemas.events.base import now
 from odradek_schemas.topics import JUDGE_RESULTS, JUDGING, RESCORES, TRAJECTORIES, VERIFIER
 from odradek_scoring import Answers, Bounds, Pool, Scorer
 from odradek_verifier_worker.judgings import Judgings
+from odradek_verifier_worker.metrics import VerifierMetrics
 from odradek_verifier_worker.rescores import Rescores
 from odradek_verifier_worker.settings import VerifierSettings
 from odradek_verifier_worker.trajectories import Trajectories
@@ -24,8 +25,11 @@ def create_processor(settings: VerifierSettings) -> ConcurrentProcessor:
     intake = Intake(VERIFIER, open_blob_store(settings.blob_store))
     trajectories = Trajectories(settings.brokers, Names(settings.topic_prefix), intake)
 
+    metrics = VerifierMetrics()
+
     def create(context: HandlerContext) -> Verifier:
         judgings = Judgings(scorer, trajectories.read, settings.judge_deadline_seconds, now)
+        metrics.watch(judgings)
         return Verifier(judgings, Rescores(trajectories, scorer, judgings), context.commit)
 
     return ConcurrentProcessor(
@@ -33,6 +37,7 @@ def create_processor(settings: VerifierSettings) -> ConcurrentProcessor:
         inputs=(TRAJECTORIES.name, JUDGE_RESULTS.name, RESCORES.name),
         changelog=JUDGING.name,
         create=create,
+        measures=metrics,
     )
 
 
