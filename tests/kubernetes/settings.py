@@ -26,7 +26,7 @@ _CLASSES: dict[str, tuple[type[BaseSettings], ...]] = {
     "cli": (),
 }
 
-READ_BY_HAND = {"cli": {"ODRADEK_ACCESS_SECRET_FILE"}}
+READ_BY_HAND = {"cli": {"ODRADEK_ACCESS_SECRET_FILE"}, "env-worker": {"ODRADEK_PROGRAMS_DIR"}}
 """Variables that a process reads without a settings class."""
 
 OF_THE_CHART = (
@@ -51,6 +51,7 @@ OF_THE_CHART = (
     "ODRADEK_CONFIG",
     "ODRADEK_REDIS_URL",
     "ODRADEK_LOAD_WORKERS_DNS",
+    "ODRADEK_LOAD_WORKERS_CLOUD_MAP",
 )
 """What values must not set: the chart does, or (a worker's id) nobody should."""
 
@@ -64,7 +65,7 @@ def known(process: str) -> set[str]:
 def free(process: str) -> list[str]:
     """Those that values may set."""
     of = {name for one in _CLASSES[process] for name in _variables(one)}
-    return sorted(of - set(OF_THE_CHART))
+    return sorted((of | READ_BY_HAND.get(process, set())) - set(OF_THE_CHART))
 
 
 def processes() -> list[str]:
