@@ -160,15 +160,15 @@ def test_what_fails_is_told_with_its_reason_and_gone_on_with(config: Config, aws
 
     def gave_up(answer: dict[str, Any]) -> None:
         for service in answer["services"]:
+            failed = service["serviceName"] == "env-worker"
             service["runningCount"] = service["desiredCount"]
-            if service["serviceName"] == "env-worker":
-                service["deployments"][0] |= {
-                    "rolloutState": "FAILED",
-                    "rolloutStateReason": "tasks failed to start",
-                }
+            service["deployments"][0]["rolloutState"] = "FAILED" if failed else "COMPLETED"
+            service["deployments"][0]["rolloutStateReason"] = (
+                "tasks failed to start" if failed else "it is there"
+            )
 
     calls.altered["DescribeServices"] = gave_up
-    assert [one.name for one in standings(aws) if not one.is_well] == ["env-worker"]
+    assert [(one.name, one.state) for one in standings(aws) if not one.is_well] == [("env-worker", "FAILED")]
     revisions = {name: one["taskDefinition"] for name, one in services().items()}
     with pytest.raises(DeployError, match=r"service env-worker: its new tasks .* tasks failed to start"):
         wait_until_well(aws, revisions)
