@@ -42,6 +42,7 @@ class Meter:
         self._at = float("-inf")
         self._results: dict[str, Result] = {}
         self._whole: dict[str, int] = {}
+        self._partitions: dict[str, int] = {}
 
     async def load(self, pool: str) -> PoolLoad:
         """A pool's load now, or as it was a moment ago.
@@ -61,6 +62,10 @@ class Meter:
                 self._results = await self._measure()
                 self._at = time.monotonic()
             return self._results
+
+    def partitions(self, pool: str) -> int | None:
+        """How many partitions a pool's topics have, which is how many workers can have work; None: not measured yet."""
+        return self._partitions.get(pool)
 
     async def close(self) -> None:
         """Let go of the connections."""
@@ -92,6 +97,7 @@ class Meter:
             return LoadUnknownError(f"positions of {pool}: {error}")
         except LoadUnknownError as error:
             return error
+        self._partitions[pool] = outside.partitions
         if self._find_workers is None or pool not in TELLING:
             return combine(pool, outside, None)
         told = await ask(await self._find_workers(pool))

@@ -26,13 +26,14 @@ Span = tuple[int, int]
 class Outside:
     """A pool as the log and its group have it. `begun`: records that its workers list as begun and not finished.
 
-    `owned`: the partition numbers that the group has given to its members.
+    `owned`: the partition numbers that the group has given to its members, of `partitions` that there are.
     """
 
     backlog: int
     begun: int
     members: int
     owned: int
+    partitions: int = 1
 
 
 async def look_at(pool: str, groups: Groups, tails: Tails) -> Outside:
@@ -53,6 +54,7 @@ async def look_at(pool: str, groups: Groups, tails: Tails) -> Outside:
         begun=begun,
         members=len(members),
         owned=sum(len(member.numbers) for member in members),
+        partitions=1 + max(number for _topic, number in parts),
     )
 
 
