@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,22 @@ def test_bad_uris_are_refused(uri: str) -> None:
 def test_s3_is_known_and_not_in_this_build() -> None:
     with pytest.raises(BadBlobStoreUri, match="file store only"):
         open_blob_store("s3://bucket/blobs")
+
+
+@pytest.mark.parametrize(("folder", "file"), [(0o700, 0o600), (0o777, 0o666), (0o2770, 0o660)])
+async def test_what_is_in_a_store_has_its_folders_permissions(tmp_path: Path, folder: int, file: int) -> None:
+    root = tmp_path / "blobs"
+    root.mkdir()
+    root.chmod(folder)
+    await FileBlobStore(root).put(b"content", "days")
+    found = {path: stat.S_IMODE(path.stat().st_mode) for path in root.rglob("*")}
+    assert {mode for path, mode in found.items() if path.is_dir()} == {folder}
+    assert [mode for path, mode in found.items() if path.is_file()] == [file]
+
+
+async def test_a_folder_that_the_store_makes_is_its_users_alone(tmp_path: Path) -> None:
+    await FileBlobStore(tmp_path / "blobs").put(b"content")
+    assert stat.S_IMODE((tmp_path / "blobs").stat().st_mode) == 0o700
 
 
 def test_data_sets_name_blobs_by_uri() -> None:

@@ -125,10 +125,12 @@ async def test_says_what_is_wrong_in_one_line_and_ends(lab: Lab) -> None:
     """Caught: a traceback for what a person must put right; a start that waits for ever."""
     nobody = f"127.0.0.1:{free_port()}"
     wrong = {
-        "is it running": lab.start_program(
+        "is Kafka running": lab.start_program(
             "echo", "service", bootstrap_servers=nobody, broker_timeout_seconds=1
         ),
-        "never changed: set ODRADEK_PARTITIONS": lab.start_program("echo", "service", partitions=3),
+        "Set ODRADEK_PARTITIONS=2, or run `odradek topics grow --partitions 3`": lab.start_program(
+            "echo", "service", partitions=3
+        ),
         "odradek topics apply": lab.start_program("echo", "service", topic_prefix="nobody."),
         "expected file:///": lab.start_program("echo", "service", blob_store="ftp://x"),
     }

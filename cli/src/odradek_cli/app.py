@@ -15,6 +15,7 @@ from odradek_cli.commands import (
     env,
     export,
     import_,
+    keys,
     rescore,
     results,
     run,
@@ -78,6 +79,7 @@ audit.register(app)
 export.register(app)
 import_.register(app)
 catalog.register(app)
+keys.register(app)
 token.register(app)
 serve.register(app)
 env.register(app)

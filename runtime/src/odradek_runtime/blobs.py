@@ -9,10 +9,12 @@ import asyncio
 import hashlib
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
@@ -26,6 +28,7 @@ RETENTION_CLASSES = ("days", "long")
 _REFERENCE = re.compile(
     rf"(?P<retention>{'|'.join(RETENTION_CLASSES)})/(?P<day>\d{{4}}-\d\d-\d\d)/sha256:(?P<digest>[0-9a-f]{{64}})"
 )
+READ_AND_WRITE = 0o666
 _BLOB_URI = "blob:"
 
 
@@ -89,7 +92,11 @@ def reference_of(uri: str) -> str | None:
 
 
 class FileBlobStore:
-    """Blobs as zstd files in a folder: `<retention>/<day>/<first two hex digits>/<hex>.zst`."""
+    """Blobs as zstd files in a folder: `<retention>/<day>/<first two hex digits>/<hex>.zst`.
+
+    What is in it has the folder's own permissions (of files: less execution), so that writers of several users may
+    share it: containers and people, say.
+    """
 
     def __init__(self, folder: Path, today: Callable[[], str] | None = None) -> None:
         self._folder = folder
@@ -143,6 +150,7 @@ def _write_atomically(path: Path, content: bytes) -> None:
     descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=".partial-")
     try:
         with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, _permissions(path.parent) & READ_AND_WRITE)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -159,10 +167,28 @@ def _make_folder(folder: Path, root: Path) -> None:
     """Make `folder` so that a power cut can't take its name away: each folder above it is synced, up to `root`."""
     if folder.exists():
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    while folder != root:
-        folder = folder.parent
-        _sync_folder(folder)
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    names = folder.relative_to(root).parts
+    for parent, name in zip(accumulate(names, Path.joinpath, initial=root), names, strict=False):
+        if not (parent / name).exists():
+            _make_one_folder(parent, name)
+        _sync_folder(parent)
+
+
+def _make_one_folder(parent: Path, name: str) -> None:
+    """It appears with its parent's permissions: who may write blobs there may do so in all folders below."""
+    made = tempfile.mkdtemp(dir=parent, prefix=".partial-")
+    os.chmod(made, _permissions(parent))
+    try:
+        os.rename(made, parent / name)
+    except OSError:
+        os.rmdir(made)
+        if not (parent / name).is_dir():  # else another writer was first
+            raise
+
+
+def _permissions(folder: Path) -> int:
+    return stat.S_IMODE(folder.stat().st_mode)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -25,6 +25,7 @@ from odradek_runtime.control import follow_control, read_control
 from odradek_runtime.ending import LAST_SECONDS, end_within
 from odradek_runtime.errors import WorkerError
 from odradek_runtime.folds import StatefulProcessor
+from odradek_runtime.growing import check_layout
 from odradek_runtime.handlers import ConcurrentProcessor
 from odradek_runtime.intake import Intake
 from odradek_runtime.leaving import STOP_SECONDS
@@ -118,6 +119,7 @@ async def serve(processor: Processor, settings: WorkerSettings, beside: Beside |
 
     async with asyncio.timeout(settings.acquire_timeout_seconds):
         await read_control(settings.brokers, names, intake, control)
+    check_layout(worker.layout, settings.partitions)
     broker = follow_control(settings.brokers, names, processor.name, intake, control)
     server = Server(_http(worker, metrics, broker, settings))
     watch = asyncio.create_task(watch_loop_delay(metrics.loop_delay))

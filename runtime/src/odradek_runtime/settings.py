@@ -50,7 +50,7 @@ class WorkerSettings(BaseSettings):
     _security: KafkaSecurity = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
-        self._security = KafkaSecurity()
+        self._security = read_settings(KafkaSecurity)
 
     @property
     def brokers(self) -> Brokers:
@@ -79,7 +79,7 @@ def read_settings(kind: type[S]) -> S:
     try:
         return kind()
     except ValidationError as error:
-        prefix = "ODRADEK_KAFKA_" if error.title == KafkaSecurity.__name__ else "ODRADEK_"
+        prefix = kind.model_config.get("env_prefix", "")
         problems = error.errors(include_url=False, include_input=False)
         raise SettingsError("; ".join(_say(problem, prefix) for problem in problems)) from None
 

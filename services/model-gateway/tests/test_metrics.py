@@ -50,6 +50,7 @@ def gateway_to(scripted_model: Any, client: HttpClient) -> Callable[..., tuple[G
 async def test_a_call_its_tokens_its_time_and_its_cost(gateway_to: Any) -> None:
     price = {"input": 1e6, "output": 0.0}
     gateway, value = gateway_to("instant", price=price)
+    assert value("odradek_model_calls_total", model="m", outcome="auth") == 0, "the first is an increase, too"
     result = await gateway.call(request())
     assert isinstance(result, ModelCallCompleted)
     assert value("odradek_model_calls_total", model="m", outcome="answered") == 1

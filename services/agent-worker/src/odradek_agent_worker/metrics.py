@@ -14,8 +14,8 @@ from odradek_runtime.records import Output, Tombstone
 from odradek_schemas.events import TrajectoryFinished
 from odradek_schemas.events.base import now
 
-QUIET_SECONDS = (60, 300, 1800, 7200)
-"""An unfinished rollout of which nothing was heard for so long is counted as quiet."""
+LONGER_THAN = (60, 300, 1800, 7200)
+"""Seconds without a word after which an unfinished rollout counts as quiet."""
 
 
 class Quiet(Protocol):
@@ -98,6 +98,6 @@ class QuietCollector(Collector):
             "Unfinished rollouts that have accepted nothing for longer than so many seconds.",
             labels=("longer_than",),
         )
-        for seconds in QUIET_SECONDS:
+        for seconds in LONGER_THAN:
             quiet.add_metric((str(seconds),), sum(age > seconds for age in ages))
         yield quiet

@@ -13,12 +13,16 @@ from odradek_model_gateway.replicas import Place
 from odradek_model_gateway.upstream import Upstream
 from odradek_runtime.records import Output, Tombstone
 from odradek_schemas.events import ModelCallCompleted, ModelCallFailed
+from odradek_schemas.failures import FailureKind
 from odradek_schemas.messages import Usage
 
 UNKNOWN = "unknown"
 """Stands for every model that is not in the settings: whoever writes events could name any."""
 
 ANSWERED = "answered"
+
+FROM_ZERO = (ANSWERED, FailureKind.AUTH, FailureKind.QUOTA_EXHAUSTED, FailureKind.UPSTREAM_UNAVAILABLE)
+"""Outcomes that are told before the first call ended so: else the first one would be no increase, and alarm nobody."""
 
 
 class GatewayMetrics:
@@ -54,6 +58,10 @@ class GatewayMetrics:
             ("model",),
             registry=None,
         )
+
+        for model in upstreams:
+            for outcome in FROM_ZERO:
+                self.calls.labels(model, outcome)
 
     def collectors(self) -> Sequence[Collector]:
         replicas = ReplicaCollector(self._upstreams)
