@@ -9,9 +9,9 @@ import typer
 from odradek_cli.commands.options import Json
 from odradek_cli.deployment import Deployment, find_deployment, from_environment
 from odradek_cli.errors import Exit
-from odradek_cli.groups import open_groups
 from odradek_cli.output import note, print_json, say
 from odradek_runtime.brokers import Brokers
+from odradek_runtime.groups import open_groups
 from odradek_runtime.growing import Growth, check_layout, grow_topics, look_at_growth, read_layout
 from odradek_runtime.topics import Difference, TopicError, apply_topics, diff_topics, repartitioning
 from odradek_schemas.topics import AGENT, ENV, GATEWAY, PRODUCER, VERIFIER
@@ -120,7 +120,7 @@ async def _misplaced(of: Deployment) -> str | None:
 
 async def _alive(of: Deployment) -> dict[str, int]:
     """How many workers of each kind there are, in the order in which they are to be started again."""
-    async with open_groups(of) as groups:
+    async with open_groups(of.brokers, of.names) as groups:
         return {worker: len(await groups.members(worker)) for worker in RESTART}
 
 
