@@ -25,21 +25,27 @@ NEMO_GYM_PYTHON = "3.13.14"
 TRAINERS = ("odradek-schemas", "odradek", "odradek-runtime", "odradek-training")
 """What is installed beside a trainer."""
 
+TRAINERS_OWN = ("boto3", "aws-msk-iam-sasl-signer-python")
+"""Left to what a trainer brings: its clients of S3 pin each other's versions."""
+
 ADAPTED = {"verl": PYTHON, "skyrl": "3.12", "verifiers": PYTHON, "unsloth": PYTHON}
 """The trainers that adapters are tried with, and their Pythons."""
 ENVIRONMENTS = tuple(sorted(path.parent.name for path in ROOT.glob("environments/*/pyproject.toml")))
 """The folders of the built-in environments."""
 
 PLAYS = tuple(f"odradek-{name.replace('_', '-')}" for name in ENVIRONMENTS)
+CLOUD = "odradek-runtime[s3,msk]"
+"""What a worker needs where blobs lie in S3 and Kafka is MSK."""
+
 IMAGES = {
-    "base": ("odradek-runtime", "odradek"),
+    "base": (CLOUD, "odradek"),
     "environments": PLAYS,
-    "task-producer": ("odradek-task-producer", *PLAYS),
-    "agent-worker": ("odradek-agent-worker",),
-    "env-worker": ("odradek-env-worker", *PLAYS),
-    "verifier-worker": ("odradek-verifier-worker", *PLAYS),
-    "model-gateway": ("odradek-model-gateway",),
-    "cli": ("odradek-cli", "odradek[parquet]", *PLAYS),
+    "task-producer": ("odradek-task-producer", CLOUD, *PLAYS),
+    "agent-worker": ("odradek-agent-worker", CLOUD),
+    "env-worker": ("odradek-env-worker", CLOUD, *PLAYS),
+    "verifier-worker": ("odradek-verifier-worker", CLOUD, *PLAYS),
+    "model-gateway": ("odradek-model-gateway", CLOUD),
+    "cli": ("odradek-cli", "odradek[parquet]", CLOUD, *PLAYS),
 }
 """The images by target of the Dockerfile, and the packages of the workspace that each is made of."""
 
@@ -69,12 +75,12 @@ def main() -> None:
     write_lock("reasoning_gym", read("reasoning_gym.in"), [*more, *constraints])
     write_lock("vllm", read("vllm.in"), [*more, *changes("vllm")])
     write_lock("nemo-gym", read("nemo-gym.in"), [*more, *changes("nemo-gym")], NEMO_GYM_PYTHON)
-    of_trainers = [*read("trl.in"), *workspace_requirements(TRAINERS)]
-    write_lock("trl", of_trainers, [*more, *changes("trl"), "--constraints", str(LOCKS / "run.txt")])
+    beside = [line for line in workspace_requirements(TRAINERS) if distribution(line) not in TRAINERS_OWN]
+    write_lock(
+        "trl", [*read("trl.in"), *beside], [*more, *changes("trl"), "--constraints", str(LOCKS / "run.txt")]
+    )
     for name, python in ADAPTED.items():
-        write_lock(
-            name, [*read(f"{name}.in"), *workspace_requirements(TRAINERS)], [*more, *changes(name)], python
-        )
+        write_lock(name, [*read(f"{name}.in"), *beside], [*more, *changes(name)], python)
 
 
 def lock_images(more: list[str]) -> None:

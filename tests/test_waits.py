@@ -30,7 +30,7 @@ PACES = {
     "odradek_cli.attendance.LOOK_SECONDS",
     "odradek_cli.watching.PLAIN_EVERY_SECONDS",
     "odradek_cli.watching.SILENCE_SECONDS",
-    "odradek_cli.groups.AGAIN_SECONDS",
+    "odradek_runtime.groups.AGAIN_SECONDS",
     "odradek_cli.standing.BEHIND_SECONDS",
     "odradek_env_worker.programs.launcher._LOOK_SECONDS",
     "odradek_env_worker.gateway.LOOK_SECONDS",

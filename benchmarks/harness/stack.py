@@ -22,6 +22,7 @@ from odradek_local.service import SERVICES, Service
 from odradek_local.settings import LocalSettings
 from odradek_local.stack import Part, Stack
 from odradek_runtime.access import Signer
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.topics import apply_topics
 
 SCRIPTS = ("instant", "tool_loop")
@@ -193,7 +194,9 @@ async def _bring_up(stack: Stack) -> None:
     for part in stack.foundation:
         part.start()
     await asyncio.gather(*(part.healthy(HEALTHY_SECONDS) for part in stack.foundation))
-    await apply_topics(stack.broker.bootstrap, stack.settings.topic_prefix, stack.settings.partitions)
+    await apply_topics(
+        Brokers(stack.broker.bootstrap), stack.settings.topic_prefix, stack.settings.partitions
+    )
     for service in stack.services:
         service.start()
     await asyncio.gather(*(service.healthy(HEALTHY_SECONDS) for service in stack.services))

@@ -12,6 +12,7 @@ from aiokafka import AIOKafkaProducer
 from typer.testing import CliRunner
 
 from odradek_cli.app import app
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.partitioning import partition_of
 from odradek_runtime.topics import apply_topics
 from odradek_schemas.codec import encode
@@ -229,7 +230,7 @@ def world_at() -> type[World]:
 
 @pytest.fixture
 def world(kafka: str, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    asyncio.run(apply_topics(kafka, prefix, PARTITIONS))
+    asyncio.run(apply_topics(Brokers(kafka), prefix, PARTITIONS))
     monkeypatch.setenv("ODRADEK_BOOTSTRAP_SERVERS", kafka)
     monkeypatch.setenv("ODRADEK_TOPIC_PREFIX", prefix)
     monkeypatch.setenv("ODRADEK_BLOB_STORE", (tmp_path / "blobs").as_uri())

@@ -22,6 +22,7 @@ from odradek_cli.deployment import find_deployment
 from odradek_cli.errors import Exit
 from odradek_cli.kafka import open_log
 from odradek_local.kafka import KafkaBroker
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.topics import apply_topics
 from odradek_schemas.events import Dataset
 from odradek_schemas.topics import AGENT, PRODUCER, WORKERS
@@ -127,7 +128,7 @@ def test_a_watch_says_that_the_broker_is_gone(
     broker.start()
     try:
         broker.wait_healthy()
-        asyncio.run(apply_topics(broker.bootstrap, prefix, 3))
+        asyncio.run(apply_topics(Brokers(broker.bootstrap), prefix, 3))
         monkeypatch.setenv("ODRADEK_BOOTSTRAP_SERVERS", broker.bootstrap)
         monkeypatch.setenv("ODRADEK_TOPIC_PREFIX", prefix)
         world_at(broker.bootstrap, prefix).write(makes.run("r"))

@@ -1,5 +1,6 @@
 """Ctrl-C as it really comes: a signal to the `odradek` process, on a terminal and off it."""
 
+import json
 import os
 import pty
 import select
@@ -125,3 +126,30 @@ def test_off_a_terminal_it_detaches(world: Any, makes: Any) -> None:
     assert process.wait(DEADLINE_SECONDS) == Exit.INTERRUPTED
     assert "odradek watch r" in rest
     assert "Traceback" not in rest
+
+
+def test_ctrl_c_is_how_a_live_status_ends_well(world: Any, makes: Any) -> None:
+    world.write(makes.run(), makes.progress(2))
+    with terminal("status", "--watch", "--every", "0.2") as opened:
+        opened.until("2/4 done")
+        opened.press_ctrl_c()
+        assert opened.exit_code() == Exit.OK
+
+
+def test_a_live_status_as_json_is_a_document_a_line(world: Any, makes: Any) -> None:
+    world.write(makes.run(), makes.progress(2))
+    process = subprocess.Popen(
+        [ODRADEK, "status", "--watch", "--json", "--every", "0.2"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_hear_interrupts,
+    )
+    assert process.stdout is not None
+    looks = [json.loads(process.stdout.readline()) for _ in range(2)]
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=DEADLINE_SECONDS)
+    assert process.returncode == Exit.OK
+    assert told == ""
+    assert [look["runs"][0]["progress"]["finished"] for look in looks] == [2, 2]

@@ -23,6 +23,7 @@ class Stand:
     """A part that is healthy as soon as it has said `ready` in its log once more."""
 
     port = 0
+    pool: str | None = None
 
     def __init__(self, name: str, script: str, folder: Path):
         self.name = name
@@ -116,6 +117,47 @@ async def test_a_part_that_never_becomes_healthy_is_an_error_with_its_log(tmp_pa
             await kept.bring_up([Stand("broken", BROKEN, tmp_path)])
     finally:
         await kept.stop()
+
+
+async def test_a_part_that_is_added_is_kept_and_one_that_is_removed_is_not(tmp_path: Path) -> None:
+    first, more = Stand("first", LASTING, tmp_path), Stand("more", LASTING, tmp_path)
+    kept, _ = keeper(tmp_path)
+    await kept.bring_up([first])
+    keeping = asyncio.create_task(kept.keep())
+    await kept.add(more)
+    more.process.kill()
+    await until(lambda: kept.state.parts[1].restarts == 1 and more.process.running)
+    await kept.remove(more)
+    assert [part.name for part in kept.state.parts] == ["first"]
+    assert not more.process.running
+    assert more.starts == 2
+    keeping.cancel()
+    await kept.stop()
+    assert not first.process.running
+
+
+async def test_a_part_that_cannot_be_added_leaves_nothing_behind(tmp_path: Path) -> None:
+    first, broken = Stand("first", LASTING, tmp_path), Stand("broken", BROKEN, tmp_path)
+    kept, _ = keeper(tmp_path)
+    await kept.bring_up([first])
+    with pytest.raises(ProcessError, match="no such luck"):
+        await kept.add(broken)
+    assert [part.name for part in kept.state.parts] == ["first"]
+    await kept.stop()
+
+
+async def test_a_stack_is_well_again_when_the_part_that_was_given_up_is_removed(tmp_path: Path) -> None:
+    first, dying = Stand("first", LASTING, tmp_path), Stand("dying", LASTING, tmp_path)
+    kept, _ = keeper(tmp_path)
+    await kept.bring_up([first, dying])
+    dying.process.command = [sys.executable, "-c", BROKEN]
+    keeping = asyncio.create_task(kept.keep())
+    dying.process.kill()
+    await until(lambda: kept.state.status is Status.DEGRADED)
+    await kept.remove(dying)
+    assert (kept.state.status, kept.state.error) == (Status.HEALTHY, None)
+    keeping.cancel()
+    await kept.stop()
 
 
 def test_restarts_come_back_with_time() -> None:

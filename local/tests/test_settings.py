@@ -59,6 +59,25 @@ def test_every_service_has_a_port_and_a_name_of_its_own(tmp_path: Path) -> None:
     assert len({each["ODRADEK_WORKER_ID"] for each in env}) == 5
 
 
+def test_replicas_of_a_pool_are_told_apart(tmp_path: Path) -> None:
+    scaled = stack(tmp_path, scale={"env-worker": 2, "model-gateway": 2, "verifier-worker": 0})
+    env = {service.name: service.process.env for service in scaled.services}
+    assert "verifier-worker" not in env
+    assert env["env-worker-1"]["ODRADEK_WORKER_ID"] == "env-worker-1"
+    for own in ("ODRADEK_WORKER_ID", "ODRADEK_HTTP_PORT", "ODRADEK_FLIGHTS_FILE"):
+        assert env["env-worker"][own] != env["env-worker-1"][own]
+    assert "ODRADEK_FRONT_PORT" in env["model-gateway"]
+    assert "ODRADEK_FRONT_PORT" not in env["model-gateway-1"], "programs are told of one address"
+
+
+@pytest.mark.parametrize(
+    ("scale", "said"), [({"agent": 1}, "no pool 'agent'"), ({"agent-worker": 5}, "from 0 to 4")]
+)
+def test_a_scale_that_makes_no_sense_is_refused(tmp_path: Path, scale: dict[str, int], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        LocalSettings(data_dir=tmp_path, scale=scale)
+
+
 def test_keys_are_made_once_and_private(tmp_path: Path) -> None:
     files = sealing_keys(tmp_path / "keys")
     before = files.private.read_bytes(), files.public.read_bytes()

@@ -12,7 +12,7 @@ import pytest
 from odradek.models import ModelSettings
 from odradek_local.settings import LocalSettings
 from odradek_local.state import StackError, StackState, Status
-from odradek_local.supervisor import down, status, up
+from odradek_local.supervisor import down, scale, status, up
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -101,3 +101,32 @@ def test_a_taken_port_is_said_and_another_partition_count_is_refused(settings: L
     failed = status(settings)
     assert failed is not None
     assert failed.status is Status.FAILED
+
+
+def replicas(state: StackState, pool: str) -> list[str]:
+    return [part.name for part in state.parts if part.pool == pool]
+
+
+def test_pools_grow_and_shrink_while_the_stack_runs(settings: LocalSettings) -> None:
+    state = up(settings.model_copy(update={"scale": {"agent-worker": 2}}))
+    assert replicas(state, "agent-worker") == ["agent-worker", "agent-worker-1"]
+    assert len({part.port for part in state.parts}) == len(state.parts)
+
+    grown = scale(settings, {"env-worker": 2, "agent-worker": 1})
+    assert replicas(grown, "env-worker") == ["env-worker", "env-worker-1"]
+    assert replicas(grown, "agent-worker") == ["agent-worker"]
+    gone = next(part for part in state.parts if part.name == "agent-worker-1")
+    assert gone.pid not in sessions()
+    assert '"partitions": [0, 1]' in grown.parts[3].log.read_text(), "it left the group at once"
+
+    for asked, said in (({"agent-worker": 3}, "from 0 to 2"), ({"agents": 1}, "no pool 'agents'")):
+        with pytest.raises(StackError, match=said):
+            scale(settings, asked)
+    kill_supervisor(grown)
+    assert_all_end(grown)
+    again = up(settings)
+    assert replicas(again, "env-worker") == ["env-worker"], (
+        "what was asked of one stack is not asked of the next"
+    )
+    with pytest.raises(StackError, match="No local stack is running"):
+        scale(settings.model_copy(update={"data_dir": settings.data_dir / "other"}), {"agent-worker": 1})

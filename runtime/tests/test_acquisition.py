@@ -10,6 +10,7 @@ from aiokafka.errors import ProducerFenced
 from aiokafka.structs import TopicPartition
 from runtime_lab import CALLS, JOURNAL, RESULTS, Echo, Lab, Tally, call, until, until_async
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.committer import Committer
 from odradek_runtime.errors import NotOwnedError, WorkerError
 from odradek_runtime.log_reader import log_bounds
@@ -199,8 +200,8 @@ async def test_the_newest_positions_are_found_behind_many_aborted_ones(lab: Lab)
             await send_position(lab, writer, 9)
             await writer.abort_transaction()
     kept = TopicPartition(topic, 0)
-    bounds = await log_bounds(lab.bootstrap, [kept])
-    assert await read_positions(lab.bootstrap, kept, *bounds[kept]) == {CALLS: (7, "r:0")}
+    bounds = await log_bounds(Brokers(lab.bootstrap), [kept])
+    assert await read_positions(Brokers(lab.bootstrap), kept, *bounds[kept]) == {CALLS: (7, "r:0")}
 
 
 async def test_what_is_no_record_of_positions_is_passed_over(lab: Lab) -> None:

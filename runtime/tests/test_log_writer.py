@@ -9,6 +9,7 @@ from runtime_lab import until
 
 from odradek_local.testing import create_topics
 from odradek_runtime.blobs import FileBlobStore
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.intake import Intake
 from odradek_runtime.log_follower import LogFollower
 from odradek_runtime.log_writer import LogWriter, NotWrittenError
@@ -33,9 +34,9 @@ def ended(number: int, reason: str = "enough") -> ModelAccessEnded:
 async def test_a_follower_sees_what_was_there_and_what_comes(kafka: str, prefix: str, tmp_path: Path) -> None:
     await create_topics(kafka, prefix, 2, TOPIC)
     names, blobs = Names(prefix), FileBlobStore(tmp_path)
-    writer = LogWriter(kafka, "test", names, blobs, 10)
+    writer = LogWriter(Brokers(kafka), "test", names, blobs, 10)
     seen: list[Event] = []
-    follower = LogFollower(kafka, names, TOPIC, Intake("test", blobs), seen.append)
+    follower = LogFollower(Brokers(kafka), names, TOPIC, Intake("test", blobs), seen.append)
     await writer.start()
     try:
         await writer.write(TOPIC, ended(0), 0)
@@ -46,7 +47,7 @@ async def test_a_follower_sees_what_was_there_and_what_comes(kafka: str, prefix:
         await writer.write(TOPIC, ended(2), 1)
         await until(lambda: len(seen) == 3)
         late: list[Event] = []
-        young = LogFollower(kafka, names, TOPIC, Intake("test", blobs), late.append)
+        young = LogFollower(Brokers(kafka), names, TOPIC, Intake("test", blobs), late.append)
         await young.start(2, datetime.now(UTC) + timedelta(hours=1), 20)
         await young.stop()
         assert late == []
@@ -58,7 +59,7 @@ async def test_a_follower_sees_what_was_there_and_what_comes(kafka: str, prefix:
 @pytest.mark.kafka
 async def test_what_the_log_does_not_take_is_said(kafka: str, prefix: str, tmp_path: Path) -> None:
     """There is no such topic: nobody may take the event for written."""
-    writer = LogWriter(kafka, "test", Names(prefix), FileBlobStore(tmp_path), 1)
+    writer = LogWriter(Brokers(kafka), "test", Names(prefix), FileBlobStore(tmp_path), 1)
     await writer.start()
     try:
         with pytest.raises(NotWrittenError, match="run/0/0/1/1/access-ended"):

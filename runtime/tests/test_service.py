@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from runtime_lab import CALLS, Echo, Lab, Program, Tally, call, until, until_async
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.topics import apply_topics
 from odradek_schemas.events import PolicyUpdated, RunCancelled
 
@@ -20,7 +21,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("all_topics")]
 @pytest.fixture
 async def all_topics(lab: Lab) -> None:
     """A service looks at all the topics before it starts."""
-    await apply_topics(lab.bootstrap, lab.prefix, lab.partitions)
+    await apply_topics(Brokers(lab.bootstrap), lab.prefix, lab.partitions)
 
 
 def free_port() -> int:
@@ -102,7 +103,8 @@ async def test_a_service_from_its_start_to_sigterm(lab: Lab) -> None:
     status, metrics = await get(port, "/metrics")
     assert status == 200
     for name in ("backlog_records", "in_flight_records", "cycle_seconds_bucket", "transactions_total", "records_in_total",
-                 "records_out_total", "owned_partitions", "acquisitions_total", "loop_delay_seconds_bucket"):  # fmt: skip
+                 "records_out_total", "owned_partitions", "acquisitions_total", "loop_delay_seconds_bucket",
+                 "worker_info", "ready", "rebalances_total", "group_silence_seconds"):  # fmt: skip
         assert f"odradek_{name}" in metrics
     assert "process_cpu_seconds_total" in metrics
     await lab.send(CALLS, [call(asked + n) for n in range(8)], partition=1)
@@ -123,10 +125,12 @@ async def test_says_what_is_wrong_in_one_line_and_ends(lab: Lab) -> None:
     """Caught: a traceback for what a person must put right; a start that waits for ever."""
     nobody = f"127.0.0.1:{free_port()}"
     wrong = {
-        "is it running": lab.start_program(
+        "is Kafka running": lab.start_program(
             "echo", "service", bootstrap_servers=nobody, broker_timeout_seconds=1
         ),
-        "never changed: set ODRADEK_PARTITIONS": lab.start_program("echo", "service", partitions=3),
+        "Set ODRADEK_PARTITIONS=2, or run `odradek topics grow --partitions 3`": lab.start_program(
+            "echo", "service", partitions=3
+        ),
         "odradek topics apply": lab.start_program("echo", "service", topic_prefix="nobody."),
         "expected file:///": lab.start_program("echo", "service", blob_store="ftp://x"),
     }

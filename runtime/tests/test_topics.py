@@ -2,6 +2,7 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.topics import Found, TopicError, apply_topics, check_topics, compare, diff_topics
 from odradek_schemas.topics import CONTROL, LEDGER, RUNS, TASKS, TOPICS
 
@@ -47,24 +48,24 @@ def test_control_has_one_partition_whatever_the_others_have() -> None:
 
 
 async def test_says_that_kafka_is_not_there() -> None:
-    with pytest.raises(TopicError, match=r"127\.0\.0\.1:1\b.*is it running"):
-        await diff_topics("127.0.0.1:1", "x.", 2)
+    with pytest.raises(TopicError, match=r"127\.0\.0\.1:1\b.*is Kafka running"):
+        await diff_topics(Brokers("127.0.0.1:1"), "x.", 2)
 
 
 @pytest.mark.kafka
 async def test_creates_all_topics_then_has_nothing_to_do(kafka: str, prefix: str) -> None:
-    created = await apply_topics(kafka, prefix, partitions=2)
+    created = await apply_topics(Brokers(kafka), prefix, partitions=2)
     assert {change.topic for change in created} == {prefix + topic.name for topic in TOPICS}
-    assert await diff_topics(kafka, prefix, 2) == []
-    assert await apply_topics(kafka, prefix, partitions=2, replication_factor=-1) == []
-    await check_topics(kafka, prefix, 2)
+    assert await diff_topics(Brokers(kafka), prefix, 2) == []
+    assert await apply_topics(Brokers(kafka), prefix, partitions=2, replication_factor=-1) == []
+    await check_topics(Brokers(kafka), prefix, 2)
 
 
 @pytest.mark.kafka
 async def test_puts_settings_right_and_leaves_those_of_others(kafka: str, prefix: str) -> None:
     foreign = {"retention.ms": "1000", "segment.ms": "60000"}
     await create(kafka, NewTopic(prefix + "tasks", 2, 1, topic_configs=foreign))
-    changes = await apply_topics(kafka, prefix, partitions=2)
+    changes = await apply_topics(Brokers(kafka), prefix, partitions=2)
     assert f"{prefix}tasks: retention.ms is 1000, must be -1" in map(str, changes)
     settings = await settings_of(kafka, prefix + "tasks")
     assert settings["retention.ms"] == "-1"
@@ -75,12 +76,12 @@ async def test_puts_settings_right_and_leaves_those_of_others(kafka: str, prefix
 async def test_never_changes_a_number_of_partitions(kafka: str, prefix: str) -> None:
     await create(kafka, NewTopic(prefix + "tasks", 3, 1))
     with pytest.raises(TopicError, match=r"tasks: partitions is 3, must be 2.*ODRADEK_PARTITIONS"):
-        await apply_topics(kafka, prefix, partitions=2)
-    missing = {difference.topic for difference in await diff_topics(kafka, prefix, 2)}
+        await apply_topics(Brokers(kafka), prefix, partitions=2)
+    missing = {difference.topic for difference in await diff_topics(Brokers(kafka), prefix, 2)}
     assert prefix + "runs" in missing  # nothing was created either
 
 
 @pytest.mark.kafka
 async def test_a_worker_is_told_what_is_missing_and_the_command(kafka: str, prefix: str) -> None:
     with pytest.raises(TopicError, match=r"runs: missing.*`odradek topics apply`"):
-        await check_topics(kafka, prefix, 2, topics=[RUNS])
+        await check_topics(Brokers(kafka), prefix, 2, topics=[RUNS])

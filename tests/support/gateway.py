@@ -16,6 +16,7 @@ from odradek_model_gateway.settings import GatewaySettings
 from odradek_model_gateway.upstream import HttpClient, Upstream
 from odradek_runtime.access import Access, Signer
 from odradek_runtime.blobs import FileBlobStore
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
 from odradek_runtime.service import Surroundings
@@ -81,7 +82,7 @@ async def running_gateway(
     bootstrap: str, prefix: str, blobs: Path, models: Mapping[str, ModelSettings]
 ) -> AsyncIterator[RunningGateway]:
     """One before these models' upstreams."""
-    await apply_topics(bootstrap, prefix, 1)
+    await apply_topics(Brokers(bootstrap), prefix, 1)
     settings = GatewaySettings.model_validate(
         {
             "bootstrap_servers": bootstrap,

@@ -67,7 +67,7 @@ async def _begun(log: Log, run: RunImported) -> bool:
     def of_run(envelope: Envelope) -> bool:
         return envelope.run_id == run.run_id
 
-    told = await log.scan(RUNS, of_run, partition=log.partition_of(run.run_id))
+    told = await log.scan(RUNS, of_run, partition=log.home(run.run_id))
     for event in (found.event for found in told):
         same = isinstance(event, RunImported) and _origin(event) == _origin(run)
         if isinstance(event, RunRequested | RunImported) and not same:
@@ -136,7 +136,7 @@ class _Writer:
             self._log.deployment.names.topic(topic.name),
             record.value,
             key=record.key,
-            partition=self._log.partition_of(event.key),
+            partition=self._log.place(topic, event),
             headers=list(record.headers),
         )
         return sent
@@ -145,7 +145,7 @@ class _Writer:
 @asynccontextmanager
 async def _producer(log: Log, run_id: str) -> AsyncIterator[AIOKafkaProducer]:
     producer = AIOKafkaProducer(
-        bootstrap_servers=log.deployment.bootstrap,
+        **log.deployment.brokers.client(),
         transactional_id=f"{log.deployment.prefix}{_SOURCE}-{run_id}",
         transaction_timeout_ms=int(PIECE_SECONDS * 1000),
         max_batch_size=tuning.MAX_BATCH_BYTES,
@@ -157,7 +157,7 @@ async def _producer(log: Log, run_id: str) -> AsyncIterator[AIOKafkaProducer]:
         yield producer
     except TimeoutError as error:
         raise CliError(
-            f"Kafka at {log.deployment.bootstrap} did not answer in time",
+            f"Kafka at {log.deployment.brokers} did not answer in time",
             Exit.NO_STACK,
             "see `odradek status`",
         ) from error

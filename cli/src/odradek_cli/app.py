@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from odradek_cli.commands import (
     audit,
+    autoscale,
     catalog,
     compare,
     doctor,
@@ -66,6 +67,7 @@ app = typer.Typer(
     "6 something is missing, 7 the audit refuted the run, 8 the audited run has not ended, 130 interrupted.",
 )
 stack.register(app)
+autoscale.register(app)
 status.register(app)
 run.register(app)
 watch.register(app)

@@ -10,8 +10,8 @@ from aiokafka.errors import KafkaError
 
 from odradek_cli import local
 from odradek_cli.deployment import Deployment
-from odradek_cli.groups import ASK_SECONDS, INPUTS, STARTING, Groups, open_groups
 from odradek_cli.kafka import Log
+from odradek_runtime.groups import ASK_SECONDS, INPUTS, STARTING, Groups, open_groups
 from odradek_runtime.positions import PositionError
 from odradek_schemas.topics import AGENT, ENV, GATEWAY, PRODUCER, VERIFIER, WORKERS
 
@@ -87,13 +87,13 @@ async def missing(log: Log) -> list[tuple[str, str]]:
     if gone:
         return gone
     try:
-        async with open_groups(deployment) as groups:
+        async with open_groups(deployment.brokers, deployment.names) as groups:
             return [(f"no {worker}", DOES[worker]) for worker in WORKERS if await _lacks(worker, groups, log)]
     except STARTING as error:
-        return [(f"Kafka at {deployment.bootstrap} is not ready", str(error))]
+        return [(f"Kafka at {deployment.brokers} is not ready", str(error))]
     except (KafkaError, OSError, TimeoutError) as error:
         why = "no answer" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
-        return [(f"Kafka at {deployment.bootstrap} does not answer", why)]
+        return [(f"Kafka at {deployment.brokers} does not answer", why)]
 
 
 async def _lacks(worker: str, groups: Groups, log: Log) -> bool:

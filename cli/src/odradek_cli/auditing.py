@@ -9,6 +9,7 @@ from odradek.audit import AuditReport, LogRecord, Place, RunAudit
 from odradek_cli.deployment import Deployment
 from odradek_cli.errors import CliError, Exit
 from odradek_cli.kafka import Found, Log, open_log
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.records import RawRecord
 from odradek_schemas.codec import RecordError, read_envelope
 from odradek_schemas.events import RecordCoordinates, RunFinished, RunImported, RunRequested
@@ -50,7 +51,7 @@ async def audit(
     Raises:
         CliError: there is no such run, Kafka does not answer, or it took longer than `within` seconds.
     """
-    (report,) = await audit_runs(Deployment(bootstrap, prefix, 0, blob_store), [run_id], within)
+    (report,) = await audit_runs(Deployment(Brokers(bootstrap), prefix, 0, blob_store), [run_id], within)
     return report
 
 

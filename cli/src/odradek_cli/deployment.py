@@ -3,13 +3,12 @@
 import os
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
 from odradek_cli import local
 from odradek_cli.errors import CliError, Exit
+from odradek_runtime.brokers import Brokers
+from odradek_runtime.kafka_security import PLAINTEXT
 from odradek_runtime.names import Names
-from odradek_runtime.settings import WorkerSettings
-from odradek_schemas.codec import explain
+from odradek_runtime.settings import SettingsError, WorkerSettings, read_settings
 
 BOOTSTRAP_VARIABLE = "ODRADEK_BOOTSTRAP_SERVERS"
 
@@ -18,7 +17,7 @@ BOOTSTRAP_VARIABLE = "ODRADEK_BOOTSTRAP_SERVERS"
 class Deployment:
     """Where Kafka and the blob store are. `models` are those of the local stack; None: not known here."""
 
-    bootstrap: str
+    brokers: Brokers
     prefix: str
     partitions: int
     blob_store: str
@@ -58,7 +57,11 @@ def try_deployment() -> Deployment | None:
     if state is None:
         return None
     return Deployment(
-        state.bootstrap, state.topic_prefix, state.partitions, state.blob_store, tuple(sorted(state.models))
+        Brokers(state.bootstrap, PLAINTEXT),
+        state.topic_prefix,
+        state.partitions,
+        state.blob_store,
+        tuple(sorted(state.models)),
     )
 
 
@@ -69,9 +72,7 @@ def from_environment() -> Deployment:
         CliError: one of them is wrong.
     """
     try:
-        settings = WorkerSettings()
-    except ValidationError as error:
-        raise CliError(f"ODRADEK_ settings in the environment: {explain(error)}", Exit.USAGE) from error
-    return Deployment(
-        settings.bootstrap_servers, settings.topic_prefix, settings.partitions, settings.blob_store
-    )
+        settings = read_settings(WorkerSettings)
+    except SettingsError as error:
+        raise CliError(str(error), Exit.USAGE) from error
+    return Deployment(settings.brokers, settings.topic_prefix, settings.partitions, settings.blob_store)

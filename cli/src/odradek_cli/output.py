@@ -30,6 +30,11 @@ def note(text: str) -> None:
     err().print(text, markup=False, soft_wrap=True)
 
 
+def print_line(value: Any) -> None:
+    """One JSON document on a line of stdout, at once."""
+    print(json.dumps(value, ensure_ascii=False), flush=True)
+
+
 def print_json(value: Any) -> None:
     """One JSON document on stdout."""
     print(json.dumps(value, indent=2, ensure_ascii=False))

@@ -28,6 +28,11 @@ class View:
         return max(0, self.admitted - self.finished)
 
     @property
+    def coverage(self) -> float | None:
+        """The scored ones among the finished; None: none is finished."""
+        return (self.finished - self.masked) / self.finished if self.finished else None
+
+    @property
     def share(self) -> float:
         return self.finished / self.planned if self.planned else 0.0
 

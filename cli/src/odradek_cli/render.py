@@ -73,6 +73,8 @@ def progress_line(view: View) -> str:
     parts = [f"{view.finished}/{view.planned} done", f"{view.in_flight} in flight"]
     if view.mean_reward is not None:
         parts.append(f"reward {number(view.mean_reward)}")
+    if view.masked and view.coverage is not None:
+        parts.append(f"coverage {view.coverage:.0%}")
     if view.failures:
         parts.append(f"failures: {counts_text(view.failures)}")
     if view.tokens_per_second:

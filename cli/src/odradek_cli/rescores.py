@@ -109,8 +109,8 @@ async def ranges(log: Log, wish: Wish) -> dict[int, tuple[int, int]]:
     deployment = log.deployment
     name = deployment.names.topic(TRAJECTORIES.name)
     places = [TopicPartition(name, partition) for partition in range(log.partitions)]
-    starts = await offsets_since(deployment.bootstrap, places, wish.since)
-    bounds = await log_bounds(deployment.bootstrap, places)
+    starts = await offsets_since(deployment.brokers, places, wish.since)
+    bounds = await log_bounds(deployment.brokers, places)
     found = {place.partition: (starts[place], bounds[place][1]) for place in places}
     return {partition: (start, end) for partition, (start, end) in found.items() if start < end}
 
@@ -149,7 +149,7 @@ async def plan(log: Log, wish: Wish, wanted: Mapping[int, tuple[int, int]]) -> l
     """
     names = log.deployment.names
     producer = AIOKafkaProducer(
-        bootstrap_servers=log.deployment.bootstrap,
+        **log.deployment.brokers.client(),
         transactional_id=f"{names.prefix}rescore-{wish.id}",
     )
     try:

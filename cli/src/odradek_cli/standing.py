@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from odradek_cli.groups import Member
+from odradek_runtime.groups import Member
 
 BEHIND_SECONDS = 60.0
 """A record that no worker has taken up for so long names its partition as stalled."""
@@ -44,6 +44,19 @@ class Behind:
 
 
 @dataclass(frozen=True)
+class Pool:
+    """What a kind of worker has to do, over all its inputs.
+
+    `waiting`: records that nobody has begun (markers count); `begun`: those that are begun and not finished; `passed`:
+    how far it is, as the sum of its positions.
+    """
+
+    waiting: int
+    begun: int
+    passed: int
+
+
+@dataclass(frozen=True)
 class Standing:
     """`counts`: rollouts by what they wait for; `waits`: those that have waited longest."""
 
@@ -51,3 +64,4 @@ class Standing:
     counts: dict[str, int]
     waits: tuple[Wait, ...]
     behind: tuple[Behind, ...]
+    pools: dict[str, Pool]

@@ -14,13 +14,13 @@ from aiokafka.errors import KafkaError
 from pydantic import ValidationError
 
 from odradek_cli.errors import CliError, Exit
-from odradek_cli.groups import INPUTS, Groups, Member, Part, open_groups
 from odradek_cli.kafka import Log
-from odradek_cli.standing import Behind, Standing, Wait
-from odradek_cli.tails import Tails, open_tails
+from odradek_cli.standing import Behind, Pool, Standing, Wait
 from odradek_cli.unfinished import Asked, Rollout, Unfinished
+from odradek_runtime.groups import INPUTS, Groups, Member, Part, open_groups
 from odradek_runtime.positions import Position, PositionError
 from odradek_runtime.records import RawRecord
+from odradek_runtime.tails import Tails, open_tails
 from odradek_schemas import ids
 from odradek_schemas.codec import Envelope, RecordError
 from odradek_schemas.events import RecordCoordinates
@@ -73,8 +73,8 @@ async def look_around(log: Log, run_id: str | None, most: int, within: float = S
     try:
         async with (
             asyncio.timeout(within),
-            open_groups(log.deployment) as groups,
-            open_tails(log.deployment) as tails,
+            open_groups(log.deployment.brokers, log.deployment.names) as groups,
+            open_tails(log.deployment.brokers, log.deployment.names) as tails,
         ):
             return await _Survey(log, groups, tails, run_id).standing(most)
     except (TimeoutError, KafkaError, PositionError) as error:
@@ -97,6 +97,7 @@ class _Survey:
         self._bounds: dict[Part, tuple[int, int]] = {}
         self._positions: dict[str, dict[Part, Position]] = {}
         self._workers: dict[str, tuple[Member, ...]] = {}
+        self._places: dict[str, int] = {}
 
     async def standing(self, most: int) -> Standing:
         for worker in WORKERS:
@@ -115,7 +116,18 @@ class _Survey:
             self._counts(queued, playing),
             tuple(waits),
             tuple([behind async for behind in self._behind()]),
+            {worker: self._pool(worker) for worker in WORKERS},
         )
+
+    def _pool(self, worker: str) -> Pool:
+        waiting = begun = passed = 0
+        for part in self._parts(INPUTS[worker]):
+            position, (start, end) = self._positions[worker].get(part), self._bounds[part]
+            offset = start if position is None else max(start, position.offset)
+            waiting += max(0, end - offset)
+            begun += len(position.unfinished) if position else 0
+            passed += offset
+        return Pool(waiting, begun, passed)
 
     def _counts(self, queued: list[Wait], playing: list[Rollout]) -> dict[str, int]:
         counts = {kind: sum(wait.kind == kind for wait in queued) for _topic, _worker, kind in _QUEUES}
@@ -141,8 +153,9 @@ class _Survey:
             anchor = self._positions[AGENT].get((TASKS.name, number))
             point = anchor.restore_point if anchor else None
             spans[JOURNAL.name, number] = (start if point is None else max(start, point), end)
-        async for _part, record, envelope in self._tails.read(spans):
+        async for part, record, envelope in self._tails.read(spans):
             if self._of_run(envelope.run_id) and record.value is not None:
+                self._places[envelope.rollout_id or ""] = part[1]
                 try:
                     unfinished.take(await self._value(record, envelope), _time(record))
                 except RecordError as error:
@@ -169,7 +182,7 @@ class _Survey:
         rollout_ends = rollout.began + timedelta(seconds=rollout.limits.rollout_seconds)
         wait = Wait(rollout.id, "timer", on, since, AGENT, "the harness sleeps", rollout_ends)
         for topic, worker in _likely(rollout, last):
-            part = (topic.name, self._log.partition_of(rollout.id))
+            part = (topic.name, self._places[rollout.id])
             record = await self._tails.find(topic, part[1], on, written, self._bounds[part][1])
             if record is not None:
                 wait = self._asked(wait, rollout, topic, worker, part, record)

@@ -13,10 +13,11 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 
 from odradek_local.keeper import Keeper
+from odradek_local.pools import Pools
 from odradek_local.ports import turn_to_choose
 from odradek_local.settings import LocalSettings
 from odradek_local.stack import Stack
-from odradek_local.state import StackState, Status, supervisor_log, write_state
+from odradek_local.state import ASKED, StackState, Status, supervisor_log, write_state
 
 
 async def run(settings: LocalSettings) -> None:
@@ -25,12 +26,14 @@ async def run(settings: LocalSettings) -> None:
         await turn.enter_async_context(turn_to_choose())
         stack = Stack(settings)
         keeper = Keeper(_initial_state(stack), lambda state: write_state(settings.folder, state))
+        pools = Pools(stack, keeper)
+        asyncio.get_running_loop().add_signal_handler(ASKED, pools.look)
         try:
             await keeper.bring_up(stack.foundation)
             await _apply_topics(stack)
             await keeper.bring_up(stack.services)
             await turn.aclose()
-            await keeper.keep()
+            await asyncio.gather(keeper.keep(), pools.follow())
         except Exception as error:
             keeper.fail(error)
             raise
@@ -39,9 +42,14 @@ async def run(settings: LocalSettings) -> None:
 
 
 async def _apply_topics(stack: Stack) -> None:
+    from odradek_runtime.brokers import Brokers
+    from odradek_runtime.kafka_security import PLAINTEXT
     from odradek_runtime.topics import apply_topics  # here: it takes long, and the broker is to start first
 
-    await apply_topics(stack.broker.bootstrap, stack.settings.topic_prefix, stack.settings.partitions)
+    await apply_topics(
+        Brokers(stack.broker.bootstrap, PLAINTEXT), stack.settings.topic_prefix, stack.settings.partitions
+    )
+    stack.settings.partitions_file.write_text(f"{stack.settings.partitions}\n")
 
 
 async def until_signal(work: asyncio.Task[None]) -> None:

@@ -32,6 +32,7 @@ class ModelServer:
     """The model server as a child process: `start()`, `healthy()`, `stop()`."""
 
     name = "model-server"
+    pool = None
 
     def __init__(self, log: Path, port: int = MODEL_PORT):
         self.port = choose_port(port)

@@ -43,19 +43,26 @@ SERVICES = (
 )
 
 
-class Service:
-    """A service that says at `/readyz` on its port whether it is ready for work."""
+def name_of(pool: str, number: int) -> str:
+    """What replica `number` of a pool is called here, from 0; the first has the pool's own name."""
+    return f"{pool}-{number}" if number else pool
 
-    def __init__(self, needs: Needs, port: int, env: Mapping[str, str], log: Path):
-        self.name = needs.name
+
+class Service:
+    """A replica of a service, which says at `/readyz` on its port whether it is ready for work."""
+
+    def __init__(self, needs: Needs, port: int, env: Mapping[str, str], log: Path, number: int = 0):
+        self.pool = needs.name
+        self.number = number
+        self.name = name_of(needs.name, number)
         self.port = port
-        self.process = Process(needs.name, [str(script(needs.command))], log=log, env=env)
+        self.process = Process(self.name, [str(script(needs.command))], log=log, env=env)
 
     def start(self) -> None:
         """Starts it; does not wait. Raises ProcessError when it is not installed."""
         command = Path(self.process.command[0])
         if not command.exists():
-            raise ProcessError(f"{command} is not there: install odradek-{self.name} beside {sys.executable}")
+            raise ProcessError(f"{command} is not there: install odradek-{self.pool} beside {sys.executable}")
         self.process.start()
 
     async def healthy(self, deadline_s: float) -> None:
@@ -73,8 +80,15 @@ def script(command: str) -> Path:
 
 
 def without(env: Mapping[str, str], names: set[str]) -> dict[str, str]:
-    """The environment less what only some services may have: sealing keys, models and their API keys."""
-    return {key: value for key, value in env.items() if key not in names and key not in SECRETS}
+    """The environment less what only some services may have: sealing keys, models and their API keys.
+
+    How to log in to another Kafka is nothing for the local one.
+    """
+    return {
+        key: value
+        for key, value in env.items()
+        if key not in names and key not in SECRETS and not key.startswith("ODRADEK_KAFKA_")
+    }
 
 
 def inherited(api_keys: set[str], needs: Needs) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Settings of the local stack, from the environment (`ODRADEK_` in front) or from the command that starts it."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -16,6 +17,19 @@ VALKEY_PORT = 6379
 MODEL_PORT = 8100
 SERVICES_PORT = 8200
 FRONT_PORT = 8300
+POOLS = ("task-producer", "agent-worker", "env-worker", "verifier-worker", "model-gateway")
+"""The five services, each a pool of replicas."""
+
+
+def check_scale(scale: Mapping[str, int], partitions: int) -> None:
+    """Raises ValueError for a service that there is not, and for a number of replicas that makes no sense."""
+    for pool, replicas in scale.items():
+        if pool not in POOLS:
+            raise ValueError(f"there is no pool {pool!r} to scale; there are {', '.join(POOLS)}")
+        if not 0 <= replicas <= partitions:
+            raise ValueError(
+                f"{pool}={replicas}: must be from 0 to {partitions}, the number of partitions; one more would be idle"
+            )
 
 
 class LocalSettings(BaseSettings):
@@ -32,9 +46,10 @@ class LocalSettings(BaseSettings):
         SERVICES_PORT, description="of the first service; the others take the ports after it"
     )
     front_port: int = Field(FRONT_PORT, description="of the model gateway, for agent programs")
-    partitions: int = Field(4, ge=1, le=256)
+    partitions: int = Field(4, ge=1, le=256, description="of each topic; else as many as they have")
     topic_prefix: str = "odradek."
     models: dict[str, ModelSettings] = Field({}, description="besides the local one, by name")
+    scale: dict[str, int] = Field({}, description="replicas by service; one of each that is not named")
     local_model: bool = Field(True, description="whether to run the small model")
 
     @model_validator(mode="after")
@@ -44,6 +59,23 @@ class LocalSettings(BaseSettings):
                 "without the local model, at least one other is needed: odradek up --model NAME=URL"
             )
         return self
+
+    @model_validator(mode="after")
+    def _goes_on_as_it_was(self) -> Self:
+        """The topics of a stack that has run before keep their number of partitions, unless another is asked for."""
+        if "partitions" not in self.model_fields_set and self.partitions_file.exists():
+            self.partitions = int(self.partitions_file.read_text())
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_scaled_so(self) -> Self:
+        check_scale(self.scale, self.partitions)
+        return self
+
+    @property
+    def partitions_file(self) -> Path:
+        """How many partitions the topics had when the stack was last up."""
+        return self.folder / "partitions"
 
     @property
     def folder(self) -> Path:

@@ -12,16 +12,21 @@ from odradek_local.keys import KeyFiles, access_secret, sealing_keys
 from odradek_local.model import ModelServer
 from odradek_local.ports import HOST, Ports
 from odradek_local.process import Process
-from odradek_local.service import SERVICES, Needs, Service, inherited
+from odradek_local.service import SERVICES, Needs, Service, inherited, name_of
 from odradek_local.settings import LocalSettings
 from odradek_local.valkey import ValkeyServer
 
 
 class Part(Protocol):
-    """A process of the stack, with what it takes to start it, know it well and stop it."""
+    """A process of the stack, with what it takes to start it, know it well and stop it.
+
+    `pool`: the service of which it is a replica, if it is one.
+    """
 
     @property
     def name(self) -> str: ...
+    @property
+    def pool(self) -> str | None: ...
     @property
     def port(self) -> int: ...
     @property
@@ -32,11 +37,12 @@ class Part(Protocol):
 
 
 class Stack:
-    """The broker, Valkey, the model server (unless it is left out) and the five services."""
+    """The broker, Valkey, the model server (unless it is left out) and the five services, each of one replica or more."""
 
     def __init__(self, settings: LocalSettings):
         self.settings = settings
-        ports, logs = Ports(), settings.folder / "logs"
+        self._ports, self._logs = Ports(), settings.folder / "logs"
+        ports, logs = self._ports, self._logs
         self.broker = KafkaBroker(
             settings.folder / "kafka",
             ports.choose("Kafka", settings.kafka_port),
@@ -45,13 +51,13 @@ class Stack:
         self.valkey = ValkeyServer(logs / "valkey.log", ports.choose("Valkey", settings.valkey_port))
         self.model = _model_server(settings, ports, logs)
         self.models = _upstreams(settings, self.model)
-        keys = sealing_keys(settings.folder / "keys")
+        self._keys = sealing_keys(settings.folder / "keys")
         self.secret = access_secret(settings.folder / "keys")
         self._front_port = ports.choose("the model gateway's HTTP front end", settings.front_port)
-        first = settings.services_port
         self.services: list[Part] = [
-            self._service(needs, ports.choose(needs.name, first and first + number), keys, logs)
-            for number, needs in enumerate(SERVICES)
+            self.replica(needs.name, number)
+            for needs in SERVICES
+            for number in range(settings.scale.get(needs.name, 1))
         ]
         self.notes = ports.notes
 
@@ -70,10 +76,15 @@ class Stack:
         """What runs before the services can."""
         return [self.broker, self.valkey, *([self.model] if self.model else [])]
 
-    def _service(self, needs: Needs, port: int, keys: KeyFiles, logs: Path) -> Service:
-        return Service(needs, port, self._environment(needs, port, keys), logs / f"{needs.name}.log")
+    def replica(self, pool: str, number: int) -> Service:
+        """Replica `number` of a service, from 0, not started. Only the first ones have ports that are known before."""
+        place = [needs.name for needs in SERVICES].index(pool)
+        needs, first, name = SERVICES[place], self.settings.services_port, name_of(pool, number)
+        port = self._ports.choose(name, first + place if first and number == 0 else 0)
+        env = self._environment(needs, number, port, self._keys)
+        return Service(needs, port, env, self._logs / f"{name}.log", number)
 
-    def _environment(self, needs: Needs, port: int, keys: KeyFiles) -> Mapping[str, str]:
+    def _environment(self, needs: Needs, number: int, port: int, keys: KeyFiles) -> Mapping[str, str]:
         api_keys = {upstream.api_key_env for upstream in self.models.values() if upstream.api_key_env}
         env = inherited(api_keys, needs) | {
             "ODRADEK_BOOTSTRAP_SERVERS": self.broker.bootstrap,
@@ -81,7 +92,7 @@ class Stack:
             "ODRADEK_PARTITIONS": str(self.settings.partitions),
             "ODRADEK_BLOB_STORE": self.blob_store,
             "ODRADEK_HTTP_PORT": str(port),
-            "ODRADEK_WORKER_ID": f"{needs.name}-0",
+            "ODRADEK_WORKER_ID": f"{needs.name}-{number}",
         }
         if needs.public_key:
             env["ODRADEK_SEALING_PUBLIC_KEY_FILE"] = str(keys.public)
@@ -91,9 +102,10 @@ class Stack:
             env["ODRADEK_ACCESS_SECRET_FILE"] = str(self.secret)
             env["ODRADEK_GATEWAY_URL"] = self.gateway_url
         if needs.flights:
-            env["ODRADEK_FLIGHTS_FILE"] = str(self.settings.folder / "flights" / needs.name)
-        if needs.models:
+            env["ODRADEK_FLIGHTS_FILE"] = str(self.settings.folder / "flights" / name_of(needs.name, number))
+        if needs.models and number == 0:
             env["ODRADEK_FRONT_PORT"] = str(self._front_port)
+        if needs.models:
             env["ODRADEK_REDIS_URL"] = self.valkey.url
             env["ODRADEK_MODELS"] = json.dumps(
                 {

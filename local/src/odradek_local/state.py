@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -9,6 +10,12 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from odradek.models import ModelSettings
+
+ASKED = signal.SIGHUP
+"""Tells the supervisor that something was asked for."""
+
+SCALE = "scale"
+"""The folder of the data directory in which pools' sizes are asked for, a file each."""
 
 
 class StackError(RuntimeError):
@@ -32,11 +39,12 @@ class PartStatus(StrEnum):
     STARTING = "starting"
     HEALTHY = "healthy"
     RESTARTING = "restarting"
+    STOPPING = "stopping"
     FAILED = "failed"
 
 
 class PartState(BaseModel):
-    """One process of the stack."""
+    """One process of the stack; `pool`: the service of which it is a replica, if it is one."""
 
     name: str
     status: PartStatus
@@ -44,10 +52,13 @@ class PartState(BaseModel):
     port: int
     log: Path
     restarts: int = 0
+    pool: str | None = None
 
 
 class StackState(BaseModel):
-    """The whole stack, with what a client needs to use it."""
+    """The whole stack, with what a client needs to use it; `scale`: how many replicas each pool is to have,
+    `scale_errors`: why one has not as many as was
+    asked for, `scale_looks`: how often it was looked what is asked for."""
 
     status: Status
     supervisor_pid: int
@@ -60,6 +71,9 @@ class StackState(BaseModel):
     models: dict[str, ModelSettings]
     log: Path
     parts: list[PartState] = []
+    scale: dict[str, int] = {}
+    scale_errors: dict[str, str] = {}
+    scale_looks: int = 0
     notes: list[str] = []
     error: str | None = None
 
@@ -83,8 +97,29 @@ def write_state(folder: Path, state: StackState) -> None:
 
 
 def forget_state(folder: Path) -> None:
-    """Removes what an earlier stack wrote; only its next supervisor may, or whoever starts that."""
+    """Removes what an earlier stack wrote, and what was asked of it; only its next supervisor may, or whoever starts
+    that."""
     (folder / "state.json").unlink(missing_ok=True)
+    for asked in _asked(folder):
+        asked.unlink(missing_ok=True)
+
+
+def ask_for(folder: Path, pool: str, replicas: int) -> None:
+    """Leaves word of how many replicas a pool is to have. Whoever may write in the data directory may ask."""
+    path = folder / SCALE / pool
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    partial.write_text(f"{replicas}\n")
+    partial.replace(path)
+
+
+def asked_for(folder: Path) -> dict[str, int]:
+    """How many replicas of which pools were asked for."""
+    return {path.name: int(path.read_text()) for path in _asked(folder)}
+
+
+def _asked(folder: Path) -> list[Path]:
+    return [path for path in (folder / SCALE).glob("*") if not path.name.endswith(".partial")]
 
 
 class SupervisorLock:

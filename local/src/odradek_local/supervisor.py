@@ -5,17 +5,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeGuard
 
 from odradek_local.process import tail
-from odradek_local.settings import LocalSettings
+from odradek_local.settings import LocalSettings, check_scale
 from odradek_local.state import (
+    ASKED,
+    PartStatus,
     StackError,
     StackState,
     Status,
     SupervisorLock,
+    ask_for,
     forget_state,
     read_state,
     supervisor_log,
@@ -24,6 +27,7 @@ from odradek_local.state import (
 UP_WITHIN_S = 180.0  # the first start downloads the broker
 DOWN_WITHIN_S = 60.0
 KILLED_WITHIN_S = 5.0
+SCALED_WITHIN_S = 120.0
 LOOK_EVERY_S = 0.1
 
 
@@ -72,6 +76,53 @@ def down(settings: LocalSettings, deadline_s: float = DOWN_WITHIN_S) -> bool:
     raise StackError(
         f"The local stack did not stop within {deadline_s:.0f} s and was killed; its data are kept."
     )
+
+
+def scale(
+    settings: LocalSettings, replicas: Mapping[str, int], deadline_s: float | None = SCALED_WITHIN_S
+) -> StackState:
+    """Gives pools of the running stack so many replicas, and returns when they are there, healthy, and the rest gone.
+
+    `deadline_s` None: returns at once. Raises StackError when no stack runs, it makes no sense, or it does not come
+    about.
+    """
+    state = status(settings)
+    if state is None or state.status not in (Status.HEALTHY, Status.DEGRADED):
+        raise StackError(
+            f"No local stack is running that could be scaled: {state.status if state else 'none'}."
+        )
+    try:
+        check_scale(replicas, state.partitions)
+    except ValueError as error:
+        raise StackError(str(error)) from error
+    for pool, wanted in replicas.items():
+        ask_for(settings.folder, pool, wanted)
+    os.kill(state.supervisor_pid, ASKED)
+    return state if deadline_s is None else _scaled(settings, replicas, state.scale_looks, deadline_s)
+
+
+def _scaled(
+    settings: LocalSettings, replicas: Mapping[str, int], looks: int, deadline_s: float
+) -> StackState:
+    until = time.monotonic() + deadline_s
+    while time.monotonic() < until:
+        state = status(settings)
+        if state is None or state.status is Status.STOPPED:
+            raise StackError("The local stack was stopped meanwhile.")
+        if state.scale_looks > looks:
+            for pool in replicas.keys() & state.scale_errors.keys():
+                raise StackError(f"{pool} could not be scaled: {state.scale_errors[pool]}")
+            if all(_has(state, pool, wanted) for pool, wanted in replicas.items()):
+                return state
+        time.sleep(LOOK_EVERY_S)
+    raise StackError(
+        f"The pools were not scaled within {deadline_s:.0f} s: `odradek status` says what they are at."
+    )
+
+
+def _has(state: StackState, pool: str, wanted: int) -> bool:
+    statuses = [part.status for part in state.parts if part.pool == pool]
+    return state.scale.get(pool) == wanted and statuses == [PartStatus.HEALTHY] * wanted
 
 
 def status(settings: LocalSettings) -> StackState | None:

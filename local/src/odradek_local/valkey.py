@@ -19,6 +19,7 @@ class ValkeyServer:
     """The server as a child process: `start()`, `healthy()`, `stop()`. It keeps nothing on disk."""
 
     name = "valkey"
+    pool = None
 
     def __init__(self, log: Path, port: int = VALKEY_PORT):
         self.port = choose_port(port)

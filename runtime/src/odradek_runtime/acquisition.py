@@ -91,9 +91,9 @@ class Acquisition:
         topics = [*self._inputs, *([self._changelog] if self._changelog else [])]
         tps = {topic: TopicPartition(self._names.topic(topic), partition) for topic in topics}
         progress = TopicPartition(self._names.positions(self._worker), partition)
-        bounds = await log_bounds(self._settings.bootstrap_servers, [*tps.values(), progress])
+        bounds = await log_bounds(self._settings.brokers, [*tps.values(), progress])
         committed = committer.committed = await read_positions(
-            self._settings.bootstrap_servers, progress, *bounds[progress]
+            self._settings.brokers, progress, *bounds[progress]
         )
         positions = {
             topic: self._position(tps[topic], committed.get(topic), bounds[tps[topic]][0])
@@ -109,7 +109,7 @@ class Acquisition:
                 "and were deleted; nothing but the purger may shorten this topic"
             )
         async for records in read_log(
-            self._settings.bootstrap_servers, tps[self._changelog], start if anchor is None else anchor, end
+            self._settings.brokers, tps[self._changelog], start if anchor is None else anchor, end
         ):
             await restore(records)
             reach("restore")

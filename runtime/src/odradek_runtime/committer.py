@@ -82,7 +82,7 @@ class Committer:
     ) -> "Committer":
         """Start the partition's producer. When this returns, every earlier owner's transactions have ended."""
         producer = AIOKafkaProducer(
-            bootstrap_servers=settings.bootstrap_servers,
+            **settings.brokers.client(),
             client_id=f"{worker}-{partition}",
             transactional_id=names.transactional_id(worker, partition),
             transaction_timeout_ms=int(settings.transaction_timeout_seconds * 1000),
@@ -109,6 +109,7 @@ class Committer:
                 reach("commit.before")
                 ends = await self._transact(batches)
                 self.committed = positions
+                self._metrics.committed(outputs)
                 return ends
         except Exception as error:  # noqa: BLE001 - classified and raised
             cause = _cause(self._producer, error)
@@ -182,7 +183,6 @@ class Committer:
         await producer.commit_transaction()
         reach("commit.done")
         self.commits += 1
-        self._metrics.transactions.inc()
         self._metrics.records_out.inc(sum(count for _target, count, _written in written))
         return {
             self._names.logical(target.topic): metadata.offset + count

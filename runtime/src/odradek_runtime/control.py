@@ -1,10 +1,13 @@
 """The `control` topic: read from the start before a worker begins, followed by FastStream while it works."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from aiokafka.structs import TopicPartition
 from faststream.kafka import KafkaBroker, KafkaMessage
+from faststream.security import BaseSecurity, SASLOAuthBearer, SASLPlaintext, SASLScram256, SASLScram512
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.intake import Intake
 from odradek_runtime.log_reader import log_bounds, read_log
 from odradek_runtime.logs import get_logger
@@ -17,25 +20,23 @@ from odradek_schemas.topics import CONTROL
 log = get_logger(__name__)
 
 
-async def read_control(bootstrap: str, names: Names, intake: Intake, take: Callable[[Event], None]) -> None:
+async def read_control(brokers: Brokers, names: Names, intake: Intake, take: Callable[[Event], None]) -> None:
     """Give `take` every event that `control` holds now."""
     partition = TopicPartition(names.topic(CONTROL.name), 0)
-    start, end = (await log_bounds(bootstrap, [partition]))[partition]
-    async for records in read_log(bootstrap, partition, start, end):
+    start, end = (await log_bounds(brokers, [partition]))[partition]
+    async for records in read_log(brokers, partition, start, end):
         for raw in records:
             await _take(raw, intake, take)
 
 
 def follow_control(
-    bootstrap: str, names: Names, worker: str, intake: Intake, take: Callable[[Event], None]
+    brokers: Brokers, names: Names, worker: str, intake: Intake, take: Callable[[Event], None]
 ) -> KafkaBroker:
     """A FastStream broker whose one subscriber gives `take` each event of `control`, from the start.
 
     Events are states by key, so that seeing one twice changes nothing. It is in no group: every worker reads all.
     """
-    broker = KafkaBroker(
-        bootstrap, client_id=f"{worker}-control", allow_auto_create_topics=False, logger=None
-    )
+    broker = _faststream(brokers, client_id=f"{worker}-control", allow_auto_create_topics=False, logger=None)
 
     @broker.subscriber(
         names.topic(CONTROL.name),
@@ -49,6 +50,27 @@ def follow_control(
         await _take(record, intake, take)
 
     return broker
+
+
+def _faststream(brokers: Brokers, **options: Any) -> KafkaBroker:
+    """A FastStream broker; it has words of its own for the login."""
+    client = brokers.client()
+    tokens = client.get("sasl_oauth_token_provider")
+    if tokens is not None:
+        options["sasl_oauth_token_provider"] = tokens
+    return KafkaBroker(brokers.bootstrap.split(","), security=_login(client), **options)
+
+
+def _login(client: Mapping[str, Any]) -> BaseSecurity:
+    tls: dict[str, Any] = {"ssl_context": client.get("ssl_context"), "use_ssl": "ssl_context" in client}
+    match client.get("sasl_mechanism"):
+        case None:
+            return BaseSecurity(**tls)
+        case "OAUTHBEARER":
+            return SASLOAuthBearer(**tls)
+        case mechanism:
+            kind = {"PLAIN": SASLPlaintext, "SCRAM-SHA-256": SASLScram256, "SCRAM-SHA-512": SASLScram512}
+            return kind[mechanism](client["sasl_plain_username"], client["sasl_plain_password"], **tls)
 
 
 async def _raw(message: KafkaMessage) -> RawRecord:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from odradek_runtime.measures import Measures
 from odradek_runtime.records import Outputs, Record
 from odradek_schemas.codec import Envelope, RecordError
 from odradek_schemas.events import Event
@@ -60,10 +61,14 @@ start the job again."""
 
 @dataclass(frozen=True)
 class FoldContext:
-    """What a new fold is told: its partition, how many there are, and how to post events to itself."""
+    """What a new fold is told: its partition, how many there are, and how to post events to itself.
+
+    `homes`: among how many of them runs are dealt (`partitioning.Layout`).
+    """
 
     partition: int
     partitions: int
+    homes: int
     post: Post
 
 
@@ -78,7 +83,8 @@ class StatefulProcessor:
 
     `anchor` is the input topic whose committed metadata carries the restore point (the changelog is then read from
     there); None: the changelog is compacted and read from its beginning. `wanted` tells by a record's headers whether
-    it is decoded at all: what is not wanted is passed by, readable or not.
+    it is decoded at all: what is not wanted is passed by, readable or not. `measures`: the metrics of
+    this kind of worker.
     """
 
     name: str
@@ -88,3 +94,4 @@ class StatefulProcessor:
     anchor: str | None = None
     max_cycle_records: int = 2000
     wanted: Callable[[str, Envelope], bool] = everything
+    measures: Measures | None = None

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from odradek_runtime.measures import Measures
 from odradek_runtime.records import Outputs, Record
 from odradek_schemas.codec import RecordError
 from odradek_schemas.events import Event
@@ -54,7 +55,8 @@ class HandlerContext:
 class ConcurrentProcessor:
     """A concurrent processor: which topics a worker's handlers read, and their changelog if they keep state.
 
-    `ordered`: records of one rollout are handled one after another, in log order.
+    `ordered`: records of one rollout are handled one after another, in log order. `measures`: the metrics of this kind
+    of worker.
     """
 
     name: str
@@ -63,3 +65,4 @@ class ConcurrentProcessor:
     changelog: str | None = None
     ordered: bool = False
     max_in_flight: int = 256
+    measures: Measures | None = None

@@ -8,6 +8,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 from aiokafka.structs import TopicPartition
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.errors import CommitFailedError, WorkerError
 from odradek_runtime.intake import Intake
 from odradek_runtime.leaving import stopped
@@ -28,9 +29,9 @@ class LogFollower:
     """Gives `take` each committed event of logical topic `topic` that is as young as `since`."""
 
     def __init__(
-        self, bootstrap: str, names: Names, topic: str, intake: Intake, take: Callable[[Event], None]
+        self, brokers: Brokers, names: Names, topic: str, intake: Intake, take: Callable[[Event], None]
     ) -> None:
-        self._bootstrap = bootstrap
+        self._brokers = brokers
         self._names = names
         self._topic = topic
         self._intake = intake
@@ -48,7 +49,7 @@ class LogFollower:
         try:
             async with asyncio.timeout(seconds):
                 await self._open(numbers, since)
-                ends = {p: end for p, (_start, end) in (await log_bounds(self._bootstrap, numbers)).items()}
+                ends = {p: end for p, (_start, end) in (await log_bounds(self._brokers, numbers)).items()}
                 while not await self._reached(ends):
                     await self._poll()
         except (KafkaError, TimeoutError) as error:
@@ -64,9 +65,9 @@ class LogFollower:
             await stopped(self._consumer)
 
     async def _open(self, partitions: list[TopicPartition], since: datetime) -> None:
-        starts = await offsets_since(self._bootstrap, partitions, since)
+        starts = await offsets_since(self._brokers, partitions, since)
         self._consumer = AIOKafkaConsumer(
-            bootstrap_servers=self._bootstrap,
+            **self._brokers.client(),
             group_id=None,
             isolation_level="read_committed",
             auto_offset_reset="earliest",

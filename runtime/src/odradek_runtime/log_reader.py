@@ -9,25 +9,26 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import TopicPartition
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.leaving import stopped
 from odradek_runtime.records import RawRecord
 
 
 async def log_bounds(
-    bootstrap: str, partitions: list[TopicPartition]
+    brokers: Brokers, partitions: list[TopicPartition]
 ) -> dict[TopicPartition, tuple[int, int]]:
     """The first offset and the high watermark of each partition.
 
     Read uncommitted: the end as the broker has it, beyond any transaction that is still open.
     """
-    async with _reading(bootstrap, isolation_level="read_uncommitted") as consumer:
+    async with _reading(brokers, isolation_level="read_uncommitted") as consumer:
         starts = await consumer.beginning_offsets(partitions)
         ends = await consumer.end_offsets(partitions)
     return {partition: (starts[partition], ends[partition]) for partition in partitions}
 
 
 async def read_log(
-    bootstrap: str, partition: TopicPartition, start: int, end: int
+    brokers: Brokers, partition: TopicPartition, start: int, end: int
 ) -> AsyncIterator[list[RawRecord]]:
     """Yield the committed records of `partition` in `[start, end)`, in order, as they arrive.
 
@@ -37,7 +38,7 @@ async def read_log(
     if start >= end:
         return
     async with _reading(
-        bootstrap,
+        brokers,
         isolation_level="read_committed",
         auto_offset_reset="none",
         enable_auto_commit=False,
@@ -54,10 +55,10 @@ async def read_log(
 
 
 async def offsets_since(
-    bootstrap: str, partitions: list[TopicPartition], since: datetime
+    brokers: Brokers, partitions: list[TopicPartition], since: datetime
 ) -> dict[TopicPartition, int]:
     """The first offset of each partition whose record is as young as `since`; its end where there is none."""
-    async with _reading(bootstrap, isolation_level="read_uncommitted") as consumer:
+    async with _reading(brokers, isolation_level="read_uncommitted") as consumer:
         wanted = max(0, int(since.timestamp() * 1000))
         found = await consumer.offsets_for_times(dict.fromkeys(partitions, wanted))
         ends = await consumer.end_offsets(partitions)
@@ -65,9 +66,9 @@ async def offsets_since(
 
 
 @asynccontextmanager
-async def _reading(bootstrap: str, **settings: Any) -> AsyncIterator[AIOKafkaConsumer]:
+async def _reading(brokers: Brokers, **settings: Any) -> AsyncIterator[AIOKafkaConsumer]:
     """A consumer in no group; aiokafka's own context manager may hide an error by one of its own."""
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=None, **settings)
+    consumer = AIOKafkaConsumer(**brokers.client(), group_id=None, **settings)
     try:
         await consumer.start()
         yield consumer

@@ -11,6 +11,7 @@ from aiokafka.errors import KafkaError
 
 from odradek_runtime import tuning
 from odradek_runtime.blobs import BlobStore
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.leaving import stopped
 from odradek_runtime.names import Names
 from odradek_runtime.trace import traceparent
@@ -26,13 +27,13 @@ class NotWrittenError(Exception):
 class LogWriter:
     """An idempotent producer (KIP-98) of this process; `seconds` is the deadline of one write."""
 
-    def __init__(self, bootstrap: str, source: str, names: Names, blobs: BlobStore, seconds: float) -> None:
+    def __init__(self, brokers: Brokers, source: str, names: Names, blobs: BlobStore, seconds: float) -> None:
         self._source = source
         self._names = names
         self._blobs = blobs
         self._seconds = seconds
         self._producer = AIOKafkaProducer(
-            bootstrap_servers=bootstrap,
+            **brokers.client(),
             client_id=f"{source}-writer",
             enable_idempotence=True,
             request_timeout_ms=int(seconds * 1000),

@@ -49,8 +49,9 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         self._assigned: Assigned | None = None
         self._session_seconds = settings.session_timeout_seconds
         self._heard = 0.0
+        self._began = time.monotonic()
         self._consumer = AIOKafkaConsumer(
-            bootstrap_servers=settings.bootstrap_servers,
+            **settings.brokers.client(),
             group_id=names.group(worker),
             group_instance_id=settings.worker_id,
             client_id=settings.worker_id or worker,
@@ -87,6 +88,11 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
         before it learns so would be done twice.
         """
         return time.monotonic() - self._heard < self._session_seconds
+
+    @property
+    def silence_seconds(self) -> float:
+        """Since the last heartbeat that was answered well was sent; before the first, since the beginning."""
+        return time.monotonic() - max(self._heard, self._began)
 
     async def join(self, assigned: Assigned) -> None:
         """Start the consumer; assignments and records go to `assigned`."""

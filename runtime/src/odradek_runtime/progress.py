@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from aiokafka.structs import TopicPartition
 from pydantic import ValidationError
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.log_reader import read_log
 from odradek_runtime.logs import get_logger
 from odradek_runtime.records import RawRecord
@@ -42,7 +43,7 @@ def positions_record(worker: str, partition: int, positions: Positions) -> Encod
     return encode(event, worker)
 
 
-async def read_positions(bootstrap: str, partition: TopicPartition, start: int, end: int) -> Positions:
+async def read_positions(brokers: Brokers, partition: TopicPartition, start: int, end: int) -> Positions:
     """The newest committed positions in `[start, end)` of a partition of a worker's positions; empty: there are none.
 
     Raises:
@@ -52,7 +53,7 @@ async def read_positions(bootstrap: str, partition: TopicPartition, start: int, 
     while True:
         begin = max(start, end - back)
         newest: Positions = {}
-        async for records in read_log(bootstrap, partition, begin, end):
+        async for records in read_log(brokers, partition, begin, end):
             for record in records:
                 newest = _positions(record) or newest
         if newest or begin == start:

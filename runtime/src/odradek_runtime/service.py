@@ -25,11 +25,13 @@ from odradek_runtime.control import follow_control, read_control
 from odradek_runtime.ending import LAST_SECONDS, end_within
 from odradek_runtime.errors import WorkerError
 from odradek_runtime.folds import StatefulProcessor
+from odradek_runtime.growing import check_layout
 from odradek_runtime.handlers import ConcurrentProcessor
 from odradek_runtime.intake import Intake
 from odradek_runtime.leaving import STOP_SECONDS
 from odradek_runtime.logs import configure_logs, get_logger
 from odradek_runtime.loop_delay import watch_loop_delay
+from odradek_runtime.measured_blobs import MeasuredBlobStore
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
 from odradek_runtime.settings import WorkerSettings
@@ -104,8 +106,8 @@ async def serve(processor: Processor, settings: WorkerSettings, beside: Beside |
     """
     names = Names(settings.topic_prefix)
     await _check_topics(settings)
-    blobs = open_blob_store(settings.blob_store)
     metrics = Metrics()
+    blobs = MeasuredBlobStore(open_blob_store(settings.blob_store), metrics)
     ProcessCollector(registry=metrics.registry)
     intake = Intake(processor.name, blobs)
     worker = Worker(processor, settings, blobs, metrics)
@@ -116,8 +118,9 @@ async def serve(processor: Processor, settings: WorkerSettings, beside: Beside |
             beside.control(event)
 
     async with asyncio.timeout(settings.acquire_timeout_seconds):
-        await read_control(settings.bootstrap_servers, names, intake, control)
-    broker = follow_control(settings.bootstrap_servers, names, processor.name, intake, control)
+        await read_control(settings.brokers, names, intake, control)
+    check_layout(worker.layout, settings.partitions)
+    broker = follow_control(settings.brokers, names, processor.name, intake, control)
     server = Server(_http(worker, metrics, broker, settings))
     watch = asyncio.create_task(watch_loop_delay(metrics.loop_delay))
     try:
@@ -144,7 +147,7 @@ async def _check_topics(settings: WorkerSettings) -> None:
     deadline = time.monotonic() + settings.broker_timeout_seconds
     while True:
         try:
-            return await check_topics(settings.bootstrap_servers, settings.topic_prefix, settings.partitions)
+            return await check_topics(settings.brokers, settings.topic_prefix, settings.partitions)
         except BrokerAwayError as error:
             if time.monotonic() >= deadline:
                 raise

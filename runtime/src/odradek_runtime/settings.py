@@ -1,16 +1,24 @@
 """Settings that every worker has. Each is an environment variable with the prefix `ODRADEK_`."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr, ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from odradek_runtime.brokers import Brokers
+from odradek_runtime.kafka_security import KafkaSecurity
+
+
+class SettingsError(Exception):
+    """The settings can't be used. One line: what, where, what to do."""
 
 
 class WorkerSettings(BaseSettings):
     """What a worker needs to find its place. A service's settings extend it."""
 
-    model_config = SettingsConfigDict(env_prefix="ODRADEK_", extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="ODRADEK_", extra="ignore", hide_input_in_errors=True)
 
     bootstrap_servers: str = Field(default="127.0.0.1:9092", description="Kafka's host:port,host:port.")
     topic_prefix: str = Field(default="odradek.", description="Put before each topic and group name.")
@@ -39,6 +47,15 @@ class WorkerSettings(BaseSettings):
     )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"] = "json"
+    _security: KafkaSecurity = PrivateAttr()
+
+    def model_post_init(self, context: Any) -> None:
+        self._security = read_settings(KafkaSecurity)
+
+    @property
+    def brokers(self) -> Brokers:
+        """Kafka, with the login of `ODRADEK_KAFKA_...`."""
+        return Brokers(self.bootstrap_servers, self._security)
 
 
 class SealingKeys(BaseSettings):
@@ -48,3 +65,28 @@ class SealingKeys(BaseSettings):
 
     public_key_file: Path | None = None
     private_key_file: Path | None = None
+
+
+S = TypeVar("S", bound=BaseSettings)
+
+
+def read_settings(kind: type[S]) -> S:
+    """Settings from the environment.
+
+    Raises:
+        SettingsError: names each variable and what is wrong with it; never what it holds, which may be secret.
+    """
+    try:
+        return kind()
+    except ValidationError as error:
+        prefix = kind.model_config.get("env_prefix", "")
+        problems = error.errors(include_url=False, include_input=False)
+        raise SettingsError("; ".join(_say(problem, prefix) for problem in problems)) from None
+
+
+def _say(problem: ErrorDetails, prefix: str) -> str:
+    what = problem["msg"].removeprefix("Value error, ")
+    if not problem["loc"]:
+        return what
+    variable, *rest = map(str, problem["loc"])
+    return f"{'.'.join([prefix + variable.upper(), *rest])}: {what}"

@@ -5,7 +5,7 @@ is unread.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,9 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
+from odradek_runtime.brokers import Brokers
+from odradek_runtime.partitioning import advice
+from odradek_runtime.unreachable import why_unreachable
 from odradek_schemas.topics import TOPICS, Kept, Topic
 
 APPLY_COMMAND = "odradek topics apply"
@@ -81,7 +84,7 @@ def compare(topic: Topic, name: str, found: Found | None, partitions: int) -> li
 
 
 async def diff_topics(
-    bootstrap: str,
+    brokers: Brokers,
     prefix: str,
     partitions: int,
     topics: Iterable[Topic] = TOPICS,
@@ -92,12 +95,12 @@ async def diff_topics(
     Raises:
         BrokerAwayError: Kafka can't be reached or does not answer in time.
     """
-    async with _admin(bootstrap, timeout_seconds) as admin:
+    async with open_admin(brokers, timeout_seconds) as admin:
         return await _differences(admin, prefix, partitions, topics)
 
 
 async def apply_topics(
-    bootstrap: str,
+    brokers: Brokers,
     prefix: str,
     partitions: int,
     replication_factor: int = 1,
@@ -106,15 +109,16 @@ async def apply_topics(
     """Create what is missing and set what differs. Returns what was changed; empty when all was well.
 
     `replication_factor` of new topics; -1 is the broker's default. The number of partitions of a topic that is
-    there is never changed: rollouts under way would be looked for where they are not.
+    there is never changed: `growing` does that, and more than that.
 
     Raises:
         TopicError: a topic has another number of partitions (nothing is changed then), the broker refuses, or it
             can't be reached in time.
     """
-    async with _admin(bootstrap, timeout_seconds) as admin:
+    async with open_admin(brokers, timeout_seconds) as admin:
         changes = await _differences(admin, prefix, partitions, TOPICS)
-        _refuse_repartitioning(changes)
+        if problem := repartitioning(changes, prefix, partitions):
+            raise TopicError(problem)
         await _create(admin, prefix, partitions, replication_factor, changes)
         await _set(admin, prefix, changes)
         await _until_visible(admin, prefix, partitions)
@@ -122,10 +126,10 @@ async def apply_topics(
 
 
 async def check_topics(
-    bootstrap: str,
+    brokers: Brokers,
     prefix: str,
     partitions: int,
-    topics: Iterable[Topic] = TOPICS,
+    topics: Sequence[Topic] = TOPICS,
     timeout_seconds: float = 30.0,
 ) -> None:
     """Make sure that the topics are as declared, before a worker starts on them.
@@ -134,37 +138,47 @@ async def check_topics(
         TopicError: they are not; names each difference and the command that puts it right.
         BrokerAwayError: Kafka can't be reached or does not answer in time.
     """
-    differences = await diff_topics(bootstrap, prefix, partitions, topics, timeout_seconds)
-    _refuse_repartitioning(differences)
+    differences = await diff_topics(brokers, prefix, partitions, topics, timeout_seconds)
+    if problem := repartitioning(differences, prefix, partitions, topics):
+        raise TopicError(problem)
     if differences:
         what = "; ".join(map(str, differences))
-        raise TopicError(f"topics at {bootstrap} are not as declared: {what}. Run `{APPLY_COMMAND}`")
+        raise TopicError(f"topics at {brokers} are not as declared: {what}. Run `{APPLY_COMMAND}`")
 
 
-def _refuse_repartitioning(differences: list[Difference]) -> None:
-    other = [difference for difference in differences if difference.what == "partitions"]
-    if other:
-        raise TopicError(
-            f"{'; '.join(map(str, other))}. The number of partitions of a topic is never changed: "
-            "set ODRADEK_PARTITIONS to what the topics have, or take another ODRADEK_TOPIC_PREFIX"
-        )
+def repartitioning(
+    differences: Sequence[Difference], prefix: str, partitions: int, topics: Iterable[Topic] = TOPICS
+) -> str | None:
+    """What is wrong with the topics' numbers of partitions, and what to do; None: nothing.
+
+    A number is not put right by the way, and which is the right one depends on all of them.
+    """
+    other = {difference.topic: difference for difference in differences if difference.what == "partitions"}
+    if not other:
+        return None
+    absent = {difference.topic for difference in differences if difference.what == "topic"}
+    present = {prefix + topic.name for topic in topics if not topic.single} - absent
+    counts = {int(other[name].found or 0) if name in other else partitions for name in present}
+    return f"{'; '.join(map(str, other.values()))}. {advice(counts, partitions)}"
 
 
 @asynccontextmanager
-async def _admin(bootstrap: str, timeout_seconds: float) -> AsyncIterator[AIOKafkaAdminClient]:
-    admin = AIOKafkaAdminClient(
-        bootstrap_servers=bootstrap, request_timeout_ms=max(1, int(timeout_seconds * 1000))
-    )
+async def open_admin(brokers: Brokers, timeout_seconds: float) -> AsyncIterator[AIOKafkaAdminClient]:
+    """An admin client, for so long.
+
+    Raises:
+        BrokerAwayError: Kafka can't be reached, or what is done with it takes longer.
+    """
+    admin = AIOKafkaAdminClient(**brokers.client(), request_timeout_ms=max(1, int(timeout_seconds * 1000)))
     try:
         async with asyncio.timeout(timeout_seconds):
             await admin.start()
             yield admin
     except TimeoutError as error:
-        raise BrokerAwayError(f"Kafka at {bootstrap} did not answer within {timeout_seconds:g} s") from error
+        raise BrokerAwayError(f"Kafka at {brokers} did not answer within {timeout_seconds:g} s") from error
     except KafkaError as error:
-        raise BrokerAwayError(
-            f"Kafka at {bootstrap}: {error}; is it running, and the address right?"
-        ) from error
+        why = await why_unreachable(brokers) or str(error)
+        raise BrokerAwayError(f"Kafka at {brokers}: {why}") from error
     finally:
         await admin.close()
 
@@ -173,7 +187,7 @@ async def _differences(
     admin: AIOKafkaAdminClient, prefix: str, partitions: int, topics: Iterable[Topic]
 ) -> list[Difference]:
     declared = {prefix + topic.name: topic for topic in topics}
-    found = await _find(admin, set(declared))
+    found = await find_topics(admin, set(declared))
     return [
         difference
         for name, topic in declared.items()
@@ -181,7 +195,8 @@ async def _differences(
     ]
 
 
-async def _find(admin: AIOKafkaAdminClient, names: set[str]) -> dict[str, Found]:
+async def find_topics(admin: AIOKafkaAdminClient, names: set[str]) -> dict[str, Found]:
+    """Those of the named topics that are there."""
     # All topics are asked for: naming one that is missing would create it on brokers that create topics by themselves.
     described = {topic["topic"]: topic for topic in await admin.describe_topics()}
     present = sorted(names & described.keys())

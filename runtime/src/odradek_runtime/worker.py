@@ -7,6 +7,7 @@ closed, and the number is acquired afresh by whoever it went to.
 
 import asyncio
 import time
+from importlib.metadata import version
 
 from aiokafka.errors import KafkaError
 
@@ -24,6 +25,7 @@ from odradek_runtime.membership import Membership
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
 from odradek_runtime.owners import Owner
+from odradek_runtime.partitioning import Layout, layout_of
 from odradek_runtime.preparing import prepare
 from odradek_runtime.recent import RecentTimes
 from odradek_runtime.records import RawRecord
@@ -61,6 +63,9 @@ class Worker:
         self._settings = settings
         self._blobs = blobs
         self._metrics = metrics
+        metrics.include(processor.name, version("odradek-runtime"), processor.inputs, processor.measures)
+        metrics.ready.set_function(lambda: float(self.ready))
+        metrics.silence.set_function(lambda: self._membership.silence_seconds)
         self._names = Names(settings.topic_prefix)
         self._intake = Intake(processor.name, blobs)
         self._turn = Turn()
@@ -101,6 +106,11 @@ class Worker:
     def alive(self) -> bool:
         return self._fatal is None
 
+    @property
+    def layout(self) -> Layout:
+        """What `control` tells of the topics' partitions."""
+        return layout_of(self._control.values(), self._settings.partitions)
+
     async def run(self) -> None:
         """Join and work until `stop`.
 
@@ -137,6 +147,7 @@ class Worker:
 
     def on_assigned(self, numbers: frozenset[int], generation: int) -> None:
         log.info("assigned", partitions=sorted(numbers), generation=generation)
+        self._metrics.rebalances.inc()
         self._twins.look(numbers, generation)
         self._assigned = numbers
         reach("rebalance")
@@ -184,7 +195,14 @@ class Worker:
         started = time.perf_counter()
         flow = NumberFlow(self._membership, number)
         prepared = prepare(
-            self._processor, number, flow, self._intake, self._turn, self._settings, self._metrics
+            self._processor,
+            number,
+            flow,
+            self._intake,
+            self._turn,
+            self.layout.homes,
+            self._settings,
+            self._metrics,
         )
         try:
             acquired = await self._acquisition.acquire(
@@ -268,6 +286,7 @@ class Worker:
                 f"same ODRADEK_WORKER_ID ({self._settings.worker_id}) or topic prefix?"
             )
         log.warning("fenced: joining the group anew")
+        self._metrics.fenced.inc()
         self._rejoin_wanted = False
         await self._close_all()
         await self._membership.leave(rejoining=True)

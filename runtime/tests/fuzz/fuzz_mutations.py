@@ -95,11 +95,11 @@ def positions_before_the_fence(patch: Patch) -> None:
 
     async def acquire_late(self: Acquisition, partition: int, still_owned: Any, restore: Any) -> Any:
         kept = acquisition.TopicPartition(self._names.positions(self._worker), partition)
-        bounds = await acquisition.log_bounds(self._settings.bootstrap_servers, [kept])
-        early[kept] = await read(self._settings.bootstrap_servers, kept, *bounds[kept])
+        bounds = await acquisition.log_bounds(self._settings.brokers, [kept])
+        early[kept] = await read(self._settings.brokers, kept, *bounds[kept])
         return await acquire(self, partition, still_owned, restore)
 
-    async def remembered(bootstrap: str, kept: Any, start: int, end: int) -> Any:
+    async def remembered(brokers: Any, kept: Any, start: int, end: int) -> Any:
         return early[kept]
 
     patch(Acquisition, "acquire", acquire_late)
@@ -108,8 +108,8 @@ def positions_before_the_fence(patch: Patch) -> None:
 
 @mutation("an owner starts from the group's offsets, which a broker may forget", "journal", "loose")
 def positions_of_the_group(patch: Patch) -> None:
-    async def from_the_group(bootstrap: str, kept: Any, start: int, end: int) -> Any:
-        consumer = log_reader.AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=GROUP)
+    async def from_the_group(brokers: Any, kept: Any, start: int, end: int) -> Any:
+        consumer = log_reader.AIOKafkaConsumer(**brokers.client(), group_id=GROUP)
         await consumer.start()
         try:
             found = {}
@@ -147,11 +147,11 @@ def restored_before_the_fence(patch: Patch) -> None:
     "journal",
 )
 def counting_across_markers(patch: Patch) -> None:
-    async def read_log(bootstrap: str, partition: Any, start: int, end: int) -> Any:
+    async def read_log(brokers: Any, partition: Any, start: int, end: int) -> Any:
         if start >= end:
             return
         async with log_reader.AIOKafkaConsumer(
-            bootstrap_servers=bootstrap, group_id=None, isolation_level="read_committed", auto_offset_reset="none",
+            **brokers.client(), group_id=None, isolation_level="read_committed", auto_offset_reset="none",
             enable_auto_commit=False,
         ) as consumer:  # fmt: skip
             consumer.assign([partition])
@@ -170,8 +170,8 @@ def counting_across_markers(patch: Patch) -> None:
     "a restore ends at the last stable offset, while an old transaction is still open", "journal", "ordered"
 )
 def restored_to_the_last_record_seen(patch: Patch) -> None:
-    async def read_log(bootstrap: str, partition: Any, start: int, end: int) -> Any:
-        async for records in log_reader.read_log(bootstrap, partition, start, end):
+    async def read_log(brokers: Any, partition: Any, start: int, end: int) -> Any:
+        async for records in log_reader.read_log(brokers, partition, start, end):
             yield records
             return
 

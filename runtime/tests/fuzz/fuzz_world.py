@@ -29,6 +29,7 @@ from kafka_network import Fault, Network
 from virtual_time import CLOCK, PROCESS, Process, Stuck, VirtualLoop
 
 from odradek_runtime.blobs import BlobStore
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.control import read_control
 from odradek_runtime.errors import CommitFailedError, FencedError, WorkerError
 from odradek_runtime.intake import Intake
@@ -302,7 +303,7 @@ class World:
             update={"partitions": self.partitions, "worker_id": member.name if self.static else None}
         )
         worker = member.worker = Worker(self.processor, settings, self.blobs, Metrics())
-        await read_control(BOOTSTRAP, Names(PREFIX), Intake("fuzz", self.blobs), worker.control)
+        await read_control(Brokers(BOOTSTRAP), Names(PREFIX), Intake("fuzz", self.blobs), worker.control)
         for event in self.controls:
             worker.control(event)
         member.listening = True

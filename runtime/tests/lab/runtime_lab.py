@@ -22,6 +22,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.structs import TopicPartition
 
 from odradek_runtime.blobs import open_blob_store
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.folds import Fold, FoldContext, StatefulProcessor
 from odradek_runtime.handlers import ConcurrentProcessor, Handler, HandlerContext
 from odradek_runtime.log_reader import log_bounds
@@ -467,8 +468,10 @@ class Lab:
         kept = [
             TopicPartition(self.prefix + positions_topic(worker), number) for number in range(self.partitions)
         ]
-        bounds = await log_bounds(self.bootstrap, kept)
-        found = [await read_positions(self.bootstrap, partition, *bounds[partition]) for partition in kept]
+        bounds = await log_bounds(Brokers(self.bootstrap), kept)
+        found = [
+            await read_positions(Brokers(self.bootstrap), partition, *bounds[partition]) for partition in kept
+        ]
         return [parse_position(*positions.get(topic, (-1, ""))) for positions in found]
 
     async def told(self, worker: str, topic: str = CALLS) -> list[Position]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.topics import apply_topics
 from odradek_schemas.codec import decode, encode, read_envelope
 from odradek_schemas.events import (
@@ -102,7 +103,7 @@ def _ids(what: str) -> dict[str, Any]:
 
 @pytest.fixture
 async def worker(kafka: str, prefix: str, tmp_path: Path) -> AsyncIterator[EnvWorker]:
-    await apply_topics(kafka, prefix, 1)
+    await apply_topics(Brokers(kafka), prefix, 1)
     worker = EnvWorker(kafka, prefix, tmp_path)
     await worker.start()
     yield worker

@@ -13,6 +13,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord
 
 from odradek.plugins import load_environment
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.partitioning import partition_of
 from odradek_runtime.sealing import Opener, create_keys
 from odradek_runtime.topics import apply_topics
@@ -125,7 +126,7 @@ def producer(kafka: str, prefix: str, tmp_path: Path) -> Iterator[Producer]:
 async def test_a_killed_producer_plans_each_rollout_once_and_ends_the_run_once(
     kafka: str, prefix: str, producer: Producer, tmp_path: Path, reward_for: Any
 ) -> None:
-    await apply_topics(kafka, prefix, PARTITIONS)
+    await apply_topics(Brokers(kafka), prefix, PARTITIONS)
     environment = load_environment("mcqa")
     run = RunRequested(
         id="r",

@@ -5,9 +5,11 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.positions import Position, format_restore_point, format_unfinished
 from odradek_runtime.topics import apply_topics
 from odradek_schemas.topics import TOPICS
+from odradek_task_producer.metrics import ProducerMetrics
 from odradek_task_producer.purge import purge_offsets, unread_bounds
 from odradek_task_producer.purger import Purger
 from odradek_task_producer.settings import ProducerSettings
@@ -101,7 +103,7 @@ async def starts(bootstrap: str, *topics: str) -> list[int]:
 async def test_purges_a_real_broker_up_to_what_everybody_has_read(
     kafka: str, prefix: str, tmp_path: Path
 ) -> None:
-    await apply_topics(kafka, prefix, partitions=1)
+    await apply_topics(Brokers(kafka), prefix, partitions=1)
     tasks, results, journal = (prefix + name for name in ("tasks", "model-results", "journal"))
     for topic in (tasks, results, journal):
         await fill(kafka, topic, 10)
@@ -116,11 +118,11 @@ async def test_purges_a_real_broker_up_to_what_everybody_has_read(
     settings = ProducerSettings(
         bootstrap_servers=kafka, topic_prefix=prefix, partitions=1, blob_store=tmp_path.as_uri(), keep_days=0
     )
-    assert await Purger(settings).purge() == {("tasks", 0): 8, ("journal", 0): 5}
+    assert await Purger(settings, ProducerMetrics()).purge() == {("tasks", 0): 8, ("journal", 0): 5}
     unfinished = format_unfinished(9, [4, 6])
     await commit(kafka, prefix + AGENT, {at[results]: OffsetAndMetadata(9, unfinished)})
-    assert await Purger(settings).purge() == {("model-results", 0): 4}
+    assert await Purger(settings, ProducerMetrics()).purge() == {("model-results", 0): 4}
     assert await starts(kafka, tasks, results, journal) == [8, 4, 5]
     young = settings.model_copy(update={"keep_days": 1.0})
     await commit(kafka, prefix + AGENT, {at[results]: OffsetAndMetadata(9, "")})
-    assert await Purger(young).purge() == {}
+    assert await Purger(young, ProducerMetrics()).purge() == {}

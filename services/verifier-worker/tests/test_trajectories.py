@@ -8,6 +8,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from aiokafka.structs import TopicPartition
 
 from odradek_runtime.blobs import open_blob_store
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.intake import Intake
 from odradek_runtime.names import Names
 from odradek_schemas.codec import InvalidValue, encode
@@ -29,7 +30,9 @@ async def test_pieces_go_on_where_they_ended_and_pass_over_what_was_deleted(
         for sample in range(5):
             record = encode(finished(sample=sample), "test")
             await producer.send_and_wait(topic, record.value, record.key, 0, headers=list(record.headers))
-    reader = Trajectories(kafka, names, Intake("verifier-worker", open_blob_store("file:///nowhere")))
+    reader = Trajectories(
+        Brokers(kafka), names, Intake("verifier-worker", open_blob_store("file:///nowhere"))
+    )
 
     first = await reader.piece(0, 0, 5, most=2)
     second = await reader.piece(0, first.next, 5, most=2)

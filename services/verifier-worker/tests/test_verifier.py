@@ -10,6 +10,7 @@ from nacl.encoding import Base64Encoder
 from nacl.public import PrivateKey
 
 from odradek_runtime.blobs import open_blob_store
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.intake import Intake
 from odradek_runtime.names import Names
 from odradek_runtime.records import Output, Outputs, Record
@@ -47,7 +48,7 @@ async def verifier(pool: Pool) -> AsyncIterator[Verifier]:
 
 def make_verifier(pool: Pool, answers: Answers) -> Verifier:
     trajectories = Trajectories(
-        "127.0.0.1:1", Names("t."), Intake("verifier-worker", open_blob_store("file:///nowhere"))
+        Brokers("127.0.0.1:1"), Names("t."), Intake("verifier-worker", open_blob_store("file:///nowhere"))
     )
     scorer = Scorer(pool, answers)
     judgings = Judgings(scorer, trajectories.read, 60.0, lambda: NOW)

@@ -1,22 +1,29 @@
 """Where the log that a stream reads is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pydantic import ValidationError
-
+from odradek_runtime.brokers import Brokers
+from odradek_runtime.kafka_security import KafkaSecurity
 from odradek_runtime.names import Names
-from odradek_runtime.settings import WorkerSettings
-from odradek_schemas.codec import explain
+from odradek_runtime.settings import SettingsError, WorkerSettings, read_settings
 from odradek_training.errors import StreamError
 
 
 @dataclass(frozen=True)
 class Deployment:
-    """Kafka's address, the topics' prefix, and the blob store, where large rewards (those with many tokens) lie."""
+    """Kafka's address, the topics' prefix, and the blob store, where large rewards (those with many tokens) lie.
+
+    `security` is what `ODRADEK_KAFKA_...` in the environment says, unless it is given.
+    """
 
     bootstrap: str
     prefix: str = "odradek."
     blob_store: str = "file:///var/lib/odradek/blobs"
+    security: KafkaSecurity = field(default_factory=KafkaSecurity)
+
+    @property
+    def brokers(self) -> Brokers:
+        return Brokers(self.bootstrap, self.security)
 
     @property
     def names(self) -> Names:
@@ -32,7 +39,8 @@ def deployment_of(given: Deployment | str | None) -> Deployment:
     if isinstance(given, Deployment):
         return given
     try:
-        settings = WorkerSettings()
-    except ValidationError as error:
-        raise StreamError(f"ODRADEK_ settings in the environment: {explain(error)}") from error
-    return Deployment(given or settings.bootstrap_servers, settings.topic_prefix, settings.blob_store)
+        settings = read_settings(WorkerSettings)
+    except SettingsError as error:
+        raise StreamError(str(error)) from error
+    bootstrap = given or settings.bootstrap_servers
+    return Deployment(bootstrap, settings.topic_prefix, settings.blob_store, settings.brokers.security)

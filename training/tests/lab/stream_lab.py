@@ -10,6 +10,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.structs import TopicPartition
 
 from odradek_runtime.blobs import FileBlobStore
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.log_reader import log_bounds, read_log
 from odradek_runtime.partitioning import partition_of
 from odradek_schemas.codec import encode, with_reference
@@ -155,8 +156,8 @@ class World:
         """What was demanded of runs, in the order in which it was written."""
         found: list[int] = []
         places = [TopicPartition(f"{self.prefix}runs", number) for number in range(PARTITIONS)]
-        for place, (start, end) in (await log_bounds(self.bootstrap, places)).items():
-            async for records in read_log(self.bootstrap, place, start, end):
+        for place, (start, end) in (await log_bounds(Brokers(self.bootstrap), places)).items():
+            async for records in read_log(Brokers(self.bootstrap), place, start, end):
                 events = [json.loads(record.value or b"") for record in records]
                 found += [event["demand"] for event in events if event["type"] == "RunDemandRaised"]
         return found

@@ -18,7 +18,7 @@ def env() -> None:
     """
     deployment = find_deployment()
     for name, value in (
-        ("BOOTSTRAP_SERVERS", deployment.bootstrap),
+        ("BOOTSTRAP_SERVERS", deployment.brokers),
         ("TOPIC_PREFIX", deployment.prefix),
         ("PARTITIONS", deployment.partitions),
         ("BLOB_STORE", deployment.blob_store),

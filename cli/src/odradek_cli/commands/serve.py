@@ -32,7 +32,7 @@ def serve(
     from odradek_training.server import RewardServer  # here: its HTTP server takes long to import
 
     found = find_deployment()
-    deployment = Deployment(found.bootstrap, found.prefix, found.blob_store)
+    deployment = Deployment(found.brokers.bootstrap, found.prefix, found.blob_store, found.brokers.security)
     asyncio.run(_serve(RewardServer(deployment, host, port)))
 
 

@@ -1,5 +1,6 @@
-"""`up`, `down`: the local stack."""
+"""`up`, `scale`, `down`: the local stack."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     app.command()(up)
+    app.command()(scale)
     app.command()(down)
 
 
@@ -40,6 +42,12 @@ def up(
     ] = None,
     local_model: Annotated[bool, typer.Option(help="Run the small local model, `smollm2`.")] = True,
     partitions: Annotated[int | None, typer.Option(min=1, help="Partitions of new topics.")] = None,
+    replicas: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scale", metavar="POOL=N", help="Start N replicas of a service; may be given many times."
+        ),
+    ] = None,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds to wait until all is healthy.")] = 180.0,
     json: Json = False,
 ) -> None:
@@ -49,9 +57,13 @@ def up(
 
     Example: `odradek up --model gpt=https://api.openai.com/v1,preset=openai,model=gpt-5-mini`
     """
+    wanted = parse_scale(replicas or [])
     upstreams = configured_models(config) | dict(parse_model(text) for text in model or [])
     settings = local.settings(
-        models=upstreams or None, local_model=None if local_model else False, partitions=partitions
+        models=upstreams or None,
+        local_model=None if local_model else False,
+        partitions=partitions,
+        scale=wanted or None,
     )
     from odradek_local import supervisor
     from odradek_local.state import StackError
@@ -59,10 +71,48 @@ def up(
     try:
         with err().status("starting") as spinner:
             state = supervisor.up(settings, lambda now: spinner.update(_starting(now)), timeout)
+            if state.scale | wanted != state.scale:  # it was up already
+                state = supervisor.scale(settings, wanted, timeout)
     except StackError as error:
         raise CliError(str(error), Exit.NO_STACK, "`odradek doctor` says what is missing") from error
     _require_models(state, list(upstreams))
     _show(state, json)
+
+
+def scale(
+    replicas: Annotated[list[str], typer.Argument(metavar="POOL=N...", help="Such as `agent-worker=3`.")],
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds to wait until it is so.")] = 120.0,
+    json: Json = False,
+) -> None:
+    """Give pools of the running local stack more workers, or fewer; those that go finish what they have begun.
+
+    Example: `odradek scale agent-worker=3 env-worker=2`
+    """
+    wanted, settings = parse_scale(replicas), local.settings()
+    from odradek_local import supervisor
+    from odradek_local.state import StackError
+
+    try:
+        with err().status("scaling"):
+            state = supervisor.scale(settings, wanted, timeout)
+    except StackError as error:
+        raise CliError(str(error), Exit.NO_STACK, "`odradek status` says how the stack is") from error
+    _show(state, json)
+
+
+def parse_scale(texts: Iterable[str]) -> dict[str, int]:
+    """Read `POOL=N`.
+
+    Raises:
+        CliError: it is not of this form.
+    """
+    wanted = {}
+    for text in texts:
+        pool, _, number = text.partition("=")
+        if not pool or not number.isdigit():
+            raise CliError(f"{text!r} is not POOL=N, such as agent-worker=3", Exit.USAGE)
+        wanted[pool] = int(number)
+    return wanted
 
 
 def down(

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import asdict
-from datetime import UTC, datetime
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,16 +10,17 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from odradek_cli import local
-from odradek_cli.attendance import DOES
 from odradek_cli.commands.options import Json, Timeout
 from odradek_cli.deployment import Deployment, try_deployment
 from odradek_cli.errors import CliError, Exit
 from odradek_cli.kafka import open_log
+from odradek_cli.live import pictures
+from odradek_cli.live_screen import JsonLines, LiveScreen
 from odradek_cli.output import err, out, print_json
-from odradek_cli.progress import duration
-from odradek_cli.render import counts_text, facts, listing, status_text, warn_unreadable
+from odradek_cli.render import facts, listing, status_text, warn_unreadable
 from odradek_cli.runs import Run, load_run
-from odradek_cli.standing import Behind, Standing, Wait
+from odradek_cli.standing import Standing
+from odradek_cli.standing_view import as_json, standing_view
 from odradek_cli.survey import STANDING_SECONDS, look_around
 
 if TYPE_CHECKING:
@@ -35,21 +35,27 @@ def status(
     run_id: Annotated[str | None, typer.Argument(metavar="[RUN]", help="Of this run only.")] = None,
     limit: Annotated[int, typer.Option(min=0, help="The longest waits, so many.")] = 10,
     timeout: Timeout = STANDING_SECONDS,
+    watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
+    every: Annotated[float, typer.Option(min=0.2, help="With --watch: seconds between two looks.")] = 2.0,
     json: Json = False,
 ) -> None:
     """Show how work stands: the local stack, the workers, what rollouts wait for and since when, stalled partitions.
 
     It is read from the log, so it is told even when every worker is dead. Exit code 3 when no stack runs, or Kafka
-    does not answer.
+    does not answer. With --watch the pools' rates, the progress of runs and (of a local stack) the models are shown, too;
+    with --json each look is one line. Kafka may be away meanwhile.
 
-    Examples: `odradek status`, `odradek status mcqa-1129-194512-x7 --json`
+    Examples: `odradek status`, `odradek status mcqa-1129-194512-x7 --json`, `odradek status --watch`
     """
+    if watch:
+        _watch(run_id, limit, timeout, every, json)
+        return
     state, deployment = _found()
     told: dict[str, Any] = state.model_dump(mode="json") if state else {}
     views = list(stack_view(state)) if state and run_id is None else []
     problem: CliError | None = None
     if deployment is None:
-        problem = CliError(f"the stack is {state and state.status}", Exit.NO_STACK, "`odradek up` starts it")
+        problem = _not_up(state)
     else:
         try:
             run, standing = asyncio.run(_look(deployment, run_id, limit, timeout))
@@ -57,7 +63,7 @@ def status(
             problem = error
         else:
             told |= _as_json(run, standing)
-            views += [*_run_view(run), *_standing_view(standing)]
+            views += [*_run_view(run), *standing_view(standing)]
     if json:
         print_json(told)
     elif views:
@@ -96,7 +102,7 @@ def stack_view(state: "StackState") -> Iterator[RenderableType]:
             ("models", ", ".join(sorted(state.models)) or "none"),
         ]
     )
-    for remark in [*state.notes, *([state.error] if state.error else [])]:
+    for remark in [*state.notes, *([state.error] if state.error else []), *state.scale_errors.values()]:
         yield Text(remark, style="yellow")
     if state.parts:
         table = listing("PART", "STATUS", "PID", "PORT", "RESTARTS", "LOG")
@@ -114,73 +120,31 @@ def _run_view(run: Run | None) -> Iterator[RenderableType]:
     yield Text.assemble(("run ", "dim"), (run.id, "bold"), f": {run.status}{done}")
 
 
-def _standing_view(standing: Standing) -> Iterator[RenderableType]:
-    table = listing("WORKER", "ALIVE", "MEMBERS")
-    for worker, members in standing.workers.items():
-        alive = Text(str(len(members)), style="green" if members else "red")
-        who = ", ".join(f"{member.client} on {member.host}" for member in members)
-        table.add_row(worker, alive, Text(who or f"none: {DOES[worker]}"))
-    yield table
-    counts = {what: count for what, count in standing.counts.items() if count}
-    yield Text(f"rollouts that wait: {counts_text(counts)}")
-    if standing.waits:
-        yield _waits_table(standing.waits)
-    stalled = [behind for behind in standing.behind if behind.stalled]
-    if stalled:
-        yield _stalled_table(stalled)
-
-
-def _waits_table(waits: tuple[Wait, ...]) -> RenderableType:
-    table = listing("ROLLOUT", "WAITS FOR", "SINCE", "AGE", "DEADLINE IN", "WHO", "STATE")
-    now = datetime.now(UTC)
-    for wait in waits:
-        left = "-" if wait.deadline is None else _left((wait.deadline - now).total_seconds())
-        table.add_row(
-            Text(wait.rollout_id),
-            Text(f"{wait.kind} {wait.on.removeprefix(wait.rollout_id + '/')}"),
-            f"{wait.since.astimezone():%H:%M:%S}",
-            duration(max(0.0, (now - wait.since).total_seconds())),
-            Text(left, style="red" if wait.overdue else ""),
-            wait.who,
-            Text(wait.state),
-        )
-    return table
-
-
-def _left(seconds: float) -> str:
-    return duration(seconds) if seconds >= 0 else f"overdue by {duration(-seconds)}"
-
-
-def _stalled_table(stalled: list[Behind]) -> RenderableType:
-    table = listing("STALLED", "PARTITION", "BEHIND", "OLDEST", "OWNER")
-    for behind in stalled:
-        place = f"{behind.topic}[{behind.partition}]"
-        since = f"{behind.since.astimezone():%H:%M:%S}"
-        owner = Text(behind.owner or "nobody", style="" if behind.owner else "red")
-        table.add_row(behind.worker, place, str(behind.records), since, owner)
-    return table
-
-
 def _as_json(run: Run | None, standing: Standing) -> dict[str, Any]:
-    return {
-        "run": {"run_id": run.id, "status": run.status} if run else None,
-        "workers": {
-            worker: [{"client": m.client, "host": m.host, "partitions": sorted(m.numbers)} for m in members]
-            for worker, members in standing.workers.items()
-        },
-        "waiting": standing.counts,
-        "waits": [
-            asdict(wait)
-            | {
-                "since": wait.since.isoformat(),
-                "deadline": wait.deadline.isoformat() if wait.deadline else None,
-                "overdue": wait.overdue,
-            }
-            for wait in standing.waits
-        ],
-        "stalled": [
-            asdict(behind) | {"since": behind.since.isoformat()}
-            for behind in standing.behind
-            if behind.stalled
-        ],
-    }
+    return {"run": {"run_id": run.id, "status": run.status} if run else None, **as_json(standing)}
+
+
+def _watch(run_id: str | None, limit: int, within: float, every: float, json: bool) -> None:
+    """Until Ctrl-C, which is how it ends well."""
+    screen = JsonLines() if json else LiveScreen(out())
+    with suppress(KeyboardInterrupt), screen:
+        asyncio.run(_show(screen, run_id, limit, within, every))
+
+
+async def _show(
+    screen: JsonLines | LiveScreen, run_id: str | None, limit: int, within: float, every: float
+) -> None:
+    async with aclosing(pictures(_deployment, run_id, limit, within, every)) as looks:
+        async for picture in looks:
+            screen.show(picture)
+
+
+def _deployment() -> Deployment:
+    state, deployment = _found()
+    if deployment is None:
+        raise _not_up(state)
+    return deployment
+
+
+def _not_up(state: "StackState | None") -> CliError:
+    return CliError(f"the stack is {state and state.status}", Exit.NO_STACK, "`odradek up` starts it")

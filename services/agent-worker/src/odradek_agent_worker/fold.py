@@ -1,6 +1,6 @@
 """The agent-worker's fold: all unfinished rollouts of one partition."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from odradek.engine import RolloutMachine, Unreplayable, abandoned, replay, request_of
@@ -177,6 +177,10 @@ class JournalFold:
     def restore_point(self) -> int | None:
         oldest = next(iter(self._playing.values()), None)
         return None if oldest is None else oldest.first
+
+    def last_steps(self) -> Iterator[float]:
+        """When each unfinished rollout last accepted something, in seconds since 1970."""
+        return (playing.entries[-1].time.timestamp() for playing in self._playing.values() if playing.entries)
 
     def close(self) -> None:
         for playing in self._playing.values():

@@ -32,7 +32,7 @@ class JournalNote:
     """Writes notes with a producer of its own, outside any transaction: the partition's is in the hanging loop."""
 
     def __init__(self, settings: WorkerSettings) -> None:
-        self._bootstrap = settings.bootstrap_servers
+        self._brokers = settings.brokers
         self._topic = Names(settings.topic_prefix).topic(JOURNAL.name)
 
     def __call__(self, suspect: Suspect, seconds: float) -> None:
@@ -43,7 +43,7 @@ class JournalNote:
 
     async def _write(self, suspect: Suspect, seconds: float) -> None:
         record = encode(stuck_event(suspect, seconds), AGENT)
-        producer = AIOKafkaProducer(bootstrap_servers=self._bootstrap, acks="all")
+        producer = AIOKafkaProducer(**self._brokers.client(), acks="all")
         try:
             await producer.start()
             await producer.send_and_wait(

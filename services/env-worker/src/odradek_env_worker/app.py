@@ -7,6 +7,7 @@ from odradek.sessions import Sessions, no_programs
 from odradek_env_worker.flights import Flights
 from odradek_env_worker.gateway import Gateway
 from odradek_env_worker.host import SessionHost, remembering
+from odradek_env_worker.metrics import EnvMetrics
 from odradek_env_worker.playing import Player
 from odradek_env_worker.settings import EnvSettings
 from odradek_env_worker.threads import ToolThreads
@@ -15,7 +16,7 @@ from odradek_runtime.access import AccessError, Signer
 from odradek_runtime.handlers import ConcurrentProcessor, HandlerContext
 from odradek_runtime.sealing import Opener, Sealer, SealError
 from odradek_runtime.service import run_service
-from odradek_runtime.settings import SealingKeys
+from odradek_runtime.settings import SealingKeys, SettingsError, read_settings
 from odradek_schemas.topics import ENV, SESSIONS, TOOL_ACTIONS
 
 LOST_THREADS_EXIT = 70
@@ -29,6 +30,7 @@ def create_processor(settings: EnvSettings) -> ConcurrentProcessor:
     flights = Flights(settings.flights_file)
     threads = ToolThreads(settings.tool_threads, settings.lost_threads, lambda: _give_up(flights))
     watchdog = Watchdog(settings.stall_seconds)
+    metrics = EnvMetrics(threads)
 
     def create(context: HandlerContext) -> SessionHost:
         watchdog.start()
@@ -38,7 +40,9 @@ def create_processor(settings: EnvSettings) -> ConcurrentProcessor:
             remember=remembering(context.commit),
             play=player.at(context.partition) if player is not None else no_programs,
         )
-        return SessionHost(sessions, threads, flights)
+        host = SessionHost(sessions, threads, flights)
+        metrics.watch(host)
+        return host
 
     return ConcurrentProcessor(
         name=ENV,
@@ -46,6 +50,7 @@ def create_processor(settings: EnvSettings) -> ConcurrentProcessor:
         changelog=SESSIONS.name,
         ordered=True,
         create=create,
+        measures=metrics,
     )
 
 
@@ -66,8 +71,8 @@ def _give_up(flights: Flights) -> None:
 
 def main() -> None:
     try:
-        settings = EnvSettings()
+        settings = read_settings(EnvSettings)
         processor = create_processor(settings)
-    except (SealError, AccessError, ValueError, OSError) as error:
+    except (SettingsError, SealError, AccessError, ValueError, OSError) as error:
         sys.exit(f"odradek-env-worker: {error}")
     run_service(processor, settings)

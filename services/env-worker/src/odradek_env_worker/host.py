@@ -44,6 +44,12 @@ class SessionHost:
         self._threads = threads
         self._flights = flights
         self._clock = clock
+        self._closed = False
+
+    @property
+    def open_sessions(self) -> int:
+        """How many sessions are open here; none once the partition is somebody else's."""
+        return 0 if self._closed else len(self._sessions)
 
     def restore(self, key: str, event: Event | None) -> None:
         if isinstance(event, SessionStateChanged):
@@ -102,6 +108,7 @@ class SessionHost:
 
     async def close(self) -> None:
         """Sessions live in the changelog; there is nothing else to put away."""
+        self._closed = True
 
 
 def remembering(

@@ -7,12 +7,13 @@ from odradek_model_gateway.front.front_end import FrontEnd
 from odradek_model_gateway.gateway import Gateway
 from odradek_model_gateway.handler import ModelCalls
 from odradek_model_gateway.limits import Limits, LocalLimits
-from odradek_model_gateway.settings import GatewaySettings, SettingsError, load_settings
+from odradek_model_gateway.settings import GatewaySettings, load_settings
 from odradek_model_gateway.upstream import HttpClient, Upstream
 from odradek_runtime.access import AccessError, Signer
 from odradek_runtime.handlers import ConcurrentProcessor
 from odradek_runtime.logs import configure_logs, get_logger
 from odradek_runtime.service import run_service
+from odradek_runtime.settings import SettingsError
 from odradek_schemas.topics import GATEWAY, MODEL_CALLS
 
 log = get_logger(__name__)
@@ -25,6 +26,7 @@ def create_processor(settings: GatewaySettings, gateway: Gateway, client: HttpCl
         inputs=(MODEL_CALLS.name,),
         create=lambda context: ModelCalls(gateway, client),
         max_in_flight=settings.max_in_flight,
+        measures=gateway.metrics,
     )
 
 

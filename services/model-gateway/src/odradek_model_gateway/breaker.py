@@ -28,11 +28,11 @@ class Breaker:
 
     def left(self, now: float) -> float:
         """Seconds until it may be asked; 0.0: at once."""
-        return max(0.0, self.open_until - now) if self._opened else 0.0
+        return max(0.0, self.open_until - now) if self.opened else 0.0
 
     def ask(self, now: float) -> None:
         """A call goes to it. Where that is the one that tries, the others wait for as long as a pause."""
-        if self._opened:
+        if self.opened:
             self.trying = True
             self._pause(now)
 
@@ -44,12 +44,13 @@ class Breaker:
             self.trying = False
             self.vain += 1
             self._pause(now)
-        elif not self._opened:
+        elif not self.opened:
             self.failures += 1
             self._pause(now)
 
     @property
-    def _opened(self) -> bool:
+    def opened(self) -> bool:
+        """Whether it is left alone, but for one call that tries."""
         return self.failures >= MOST_FAILURES
 
     def _pause(self, now: float) -> None:

@@ -29,6 +29,9 @@ class FairQueue(Generic[T]):
     def __bool__(self) -> bool:
         return any(line.waiting for line in self._lines.values())
 
+    def __len__(self) -> int:
+        return sum(len(line.waiting) for line in self._lines.values())
+
     def put(self, run: str, ticket: int, item: T, turn: int | None = None) -> None:
         """It waits. `turn`: the one that it had, in vain: its run has not had it, then."""
         line = self._lines.setdefault(run, _Line(self._turn))

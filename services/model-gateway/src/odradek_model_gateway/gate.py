@@ -39,6 +39,16 @@ class Gate:
         """Whether it has no place now. That a rate is used up is no reason to go elsewhere: it is used up there too."""
         return self.under_way >= self.width.calls or self._crowded
 
+    @property
+    def waiting(self) -> int:
+        """Calls that have no turn yet."""
+        return len(self._queue)
+
+    @property
+    def closed(self) -> bool:
+        """Whether a limit lets nobody begin now."""
+        return self._closed is not None
+
     @asynccontextmanager
     async def turn(self, run: str, ask: Ask, until: float) -> AsyncIterator[None]:
         """Wait for a turn, and hold a place. `until`: the time of the loop at which nobody waits for the call any more.

@@ -11,6 +11,7 @@ from odradek.dialects.deltas import Delta, deltas_of
 from odradek.models import Price, cost
 from odradek_model_gateway import json_tools
 from odradek_model_gateway.failures import CallError
+from odradek_model_gateway.metrics import GatewayMetrics
 from odradek_model_gateway.replies import Tell
 from odradek_model_gateway.requests import write_body
 from odradek_model_gateway.retries import Wait, decide
@@ -43,6 +44,7 @@ class Gateway:
 
     def __init__(self, upstreams: Mapping[str, Upstream]) -> None:
         self._upstreams = upstreams
+        self.metrics = GatewayMetrics(upstreams)
         self.policies: dict[str, str] = {}
 
     async def call(
@@ -53,11 +55,14 @@ class Gateway:
         `tell`: the reply is asked for piece by piece, and each is told as it comes.
         Cancelling it closes the connection, by which upstreams know that nobody waits any more.
         """
-        progress = _Progress(tell)
+        progress, began = _Progress(tell), time.perf_counter()
+        result: ModelCallCompleted | ModelCallFailed
         try:
-            return await self._ask(event, progress)
+            result = await self._ask(event, progress)
         except CallError as error:
-            return failed(event, error.failure, progress.tries)
+            result = failed(event, error.failure, progress.tries)
+        self.metrics.called(event.model, result, time.perf_counter() - began)
+        return result
 
     async def _ask(self, event: ModelCallRequested, progress: _Progress) -> ModelCallCompleted:
         upstream = self.find(event.model)
@@ -72,8 +77,11 @@ class Gateway:
         while True:
             progress.tries += 1
             try:
-                return await self._try(event, upstream, body, progress, deadline, streamed)
+                reply = await self._try(event, upstream, body, progress, deadline, streamed)
+                self.metrics.tried(event.model)
+                return reply
             except CallError as error:
+                self.metrics.tried(event.model, error.failure.kind.value)
                 if progress.told:
                     raise
                 left = deadline - loop.time()

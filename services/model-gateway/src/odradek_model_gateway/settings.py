@@ -5,18 +5,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
-from pydantic import BeforeValidator, Field, RedisDsn, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BeforeValidator, Field, RedisDsn
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from odradek.models import ConfigError, ModelSettings, read_config, unlike
-from odradek_runtime.settings import WorkerSettings
+from odradek_runtime.settings import SettingsError, WorkerSettings, read_settings
 
 _EXAMPLE = '{"small": {"base_url": "http://127.0.0.1:8000/v1", "model": "the name that the server knows"}}'
-
-
-class SettingsError(Exception):
-    """The settings can't be used. One line: what, where, what to do."""
 
 
 def _read_models(value: Any) -> Any:
@@ -31,7 +26,7 @@ def _read_models(value: Any) -> Any:
 class GatewaySettings(WorkerSettings):
     """What the gateway needs besides what every worker needs."""
 
-    model_config = SettingsConfigDict(env_prefix="ODRADEK_", extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="ODRADEK_", extra="ignore", hide_input_in_errors=True)
 
     config: Path | None = Field(default=None, description="An odradek.toml with models.")
     models: Annotated[
@@ -62,11 +57,8 @@ def load_settings() -> GatewaySettings:
         SettingsError: names each variable (`ODRADEK_MODELS.<name>.<field>`) and what is wrong with it.
     """
     try:
-        settings = GatewaySettings()
+        settings = read_settings(GatewaySettings)
         models = read_config(settings.config, os.environ) if settings.config else {}
-    except ValidationError as error:
-        problems = error.errors(include_url=False, include_input=False)
-        raise SettingsError("; ".join(map(_say, problems))) from error
     except ConfigError as error:
         raise SettingsError(f"ODRADEK_CONFIG: {error}") from error
     if settings.front_port is not None and settings.access_secret_file is None:
@@ -88,9 +80,3 @@ def _check_keys(models: dict[str, ModelSettings]) -> None:
             model.key(os.environ)
         except ValueError as error:
             raise SettingsError(f"ODRADEK_MODELS.{name}.api_key_env: {error}") from error
-
-
-def _say(problem: ErrorDetails) -> str:
-    variable, *rest = map(str, problem["loc"])
-    where = ".".join([f"ODRADEK_{variable.upper()}", *rest])
-    return f"{where}: {problem['msg'].removeprefix('Value error, ')}"

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import quote
@@ -14,7 +14,7 @@ from odradek.dialects.deltas import deltas_of
 from odradek.models import ModelSettings
 from odradek_model_gateway.failures import CallError, from_exception, from_status
 from odradek_model_gateway.limits import Limits, LocalLimits
-from odradek_model_gateway.replicas import Replicas, Visit
+from odradek_model_gateway.replicas import Place, Replicas, Visit
 from odradek_model_gateway.replies import Tell, read_reply, read_stream
 from odradek_schemas.events import ModelCallRequested
 from odradek_schemas.failures import FailureKind
@@ -93,6 +93,11 @@ class Upstream:
         self._headers = {**_HEADERS, **settings.asked_as.headers}
         if key is not None:
             self._headers |= settings.asked_as.authorization(key)
+
+    @property
+    def places(self) -> Sequence[Place]:
+        """Its replicas, in the order of the settings."""
+        return self._replicas.places
 
     async def post(self, body: bytes, event: ModelCallRequested, attempt: int) -> Reply:
         """Make try number `attempt` (from 1) of a call: at the rollout's own replica, then at the next ones.

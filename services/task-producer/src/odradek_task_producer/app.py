@@ -6,13 +6,14 @@ from odradek_runtime.blobs import open_blob_store
 from odradek_runtime.folds import FoldContext, StatefulProcessor
 from odradek_runtime.sealing import Sealer, SealError
 from odradek_runtime.service import run_service
-from odradek_runtime.settings import SealingKeys
+from odradek_runtime.settings import SealingKeys, SettingsError, read_settings
 from odradek_schemas.codec import Envelope
 from odradek_schemas.events.results import PRIMARY_SCORING
 from odradek_schemas.topics import LEDGER, PRODUCER, REWARDS, RUN_PROGRESS, RUNS
 from odradek_task_producer.count import Count
 from odradek_task_producer.fold import ProducerFold
 from odradek_task_producer.loading import DatasetLoader
+from odradek_task_producer.metrics import ProducerMetrics
 from odradek_task_producer.plan import Plan
 from odradek_task_producer.purger import Purger
 from odradek_task_producer.settings import ProducerSettings
@@ -29,17 +30,21 @@ def create_processor(settings: ProducerSettings, keys: SealingKeys | None = None
         open_blob_store(settings.blob_store), _sealer(keys or SealingKeys()).seal, settings
     )
 
+    metrics = ProducerMetrics()
+
     def create(context: FoldContext) -> ProducerFold:
+        plan = Plan(
+            context,
+            loader,
+            chunk=settings.admission_chunk,
+            progress_seconds=settings.progress_seconds,
+            cancel_grace_seconds=settings.cancel_grace_seconds,
+        )
+        metrics.watch(plan)
         return ProducerFold(
-            Plan(
-                context,
-                loader,
-                chunk=settings.admission_chunk,
-                progress_seconds=settings.progress_seconds,
-                cancel_grace_seconds=settings.cancel_grace_seconds,
-            ),
-            Count(context.partition, context.partitions),
-            companions=[Purger(settings)] if context.partition == 0 else [],
+            plan,
+            Count(context.partition, context.homes),
+            companions=[Purger(settings, metrics)] if context.partition == 0 else [],
         )
 
     return StatefulProcessor(
@@ -48,6 +53,7 @@ def create_processor(settings: ProducerSettings, keys: SealingKeys | None = None
         changelog=LEDGER.name,
         create=create,
         wanted=wanted,
+        measures=metrics,
     )
 
 
@@ -57,10 +63,10 @@ def wanted(topic: str, envelope: Envelope) -> bool:
 
 
 def main() -> None:
-    settings = ProducerSettings()
     try:
+        settings = read_settings(ProducerSettings)
         processor = create_processor(settings)
-    except (SealError, ValueError) as error:
+    except (SettingsError, SealError, ValueError) as error:
         sys.exit(f"odradek-task-producer: {error}")
     run_service(processor, settings)
 

@@ -12,6 +12,7 @@ from odradek_runtime.logs import get_logger
 from odradek_runtime.names import Names
 from odradek_runtime.positions import Position, parse_position
 from odradek_schemas.topics import WORKERS
+from odradek_task_producer.metrics import ProducerMetrics
 from odradek_task_producer.purge import Part, purge_offsets, purged_topics, unread_bounds
 from odradek_task_producer.settings import ProducerSettings
 
@@ -23,8 +24,9 @@ SECONDS_A_DAY = 86_400
 class Purger:
     """Runs beside the fold of partition 0, so that there is one in a deployment (two would do no harm)."""
 
-    def __init__(self, settings: ProducerSettings) -> None:
+    def __init__(self, settings: ProducerSettings, metrics: ProducerMetrics) -> None:
         self._settings = settings
+        self._metrics = metrics
         self._names = Names(settings.topic_prefix)
         self._task: asyncio.Task[None] | None = None
 
@@ -43,9 +45,9 @@ class Purger:
             KafkaError: the broker can't be reached or refuses.
             PositionError: a committed position can't be understood.
         """
-        bootstrap = self._settings.bootstrap_servers
-        admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-        reader = AIOKafkaConsumer(bootstrap_servers=bootstrap)
+        client = self._settings.brokers.client()
+        admin = AIOKafkaAdminClient(**client)
+        reader = AIOKafkaConsumer(**client)
         try:
             async with asyncio.timeout(self._settings.purge_timeout_seconds):
                 await admin.start()
@@ -62,7 +64,9 @@ class Purger:
                 purged = await self.purge()
             except Exception as error:
                 log.error("purging failed, trying again later", exc_info=error)
+                self._metrics.purge_ended(False)
             else:
+                self._metrics.purge_ended(True)
                 log.info(
                     "purged", records_before={f"{topic}-{p}": offset for (topic, p), offset in purged.items()}
                 )

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import reduce
 from operator import add
+from typing import NamedTuple
 
 from odradek_schemas.events import (
     BadRow,
@@ -22,6 +23,14 @@ from odradek_task_producer.tasks import Tasks
 
 Told = tuple[int, int, int]
 """Planned, admitted and finished rollouts, as last published."""
+
+
+class Load(NamedTuple):
+    """Unfinished runs, rollouts of theirs that wait to be admitted, and admitted ones without a reward."""
+
+    runs: int
+    waiting: int
+    unfinished: int
 
 
 @dataclass
@@ -83,6 +92,12 @@ class Run:
         if self.planned is None or self.tasks is None or self.cancelled is not None:
             return 0
         return room(self.planned, self.demand, self.admitted, self.finished, self.request.concurrency)
+
+    @property
+    def load(self) -> Load:
+        planned = self.planned if self.cancelled is None else None
+        waiting = max(0, (planned or 0) - self.admitted)
+        return Load(1, waiting, max(0, self.admitted - self.finished))
 
     def plan(self, count: int) -> None:
         """The data set has `count` tasks."""

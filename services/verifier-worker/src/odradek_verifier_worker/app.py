@@ -8,11 +8,12 @@ from odradek_runtime.intake import Intake
 from odradek_runtime.names import Names
 from odradek_runtime.sealing import Opener, SealError
 from odradek_runtime.service import run_service
-from odradek_runtime.settings import SealingKeys
+from odradek_runtime.settings import SealingKeys, SettingsError, read_settings
 from odradek_schemas.events.base import now
 from odradek_schemas.topics import JUDGE_RESULTS, JUDGING, RESCORES, TRAJECTORIES, VERIFIER
 from odradek_scoring import Answers, Bounds, Pool, Scorer
 from odradek_verifier_worker.judgings import Judgings
+from odradek_verifier_worker.metrics import VerifierMetrics
 from odradek_verifier_worker.rescores import Rescores
 from odradek_verifier_worker.settings import VerifierSettings
 from odradek_verifier_worker.trajectories import Trajectories
@@ -22,10 +23,13 @@ from odradek_verifier_worker.verifier import Verifier
 def create_processor(settings: VerifierSettings) -> ConcurrentProcessor:
     scorer = create_scorer(settings)
     intake = Intake(VERIFIER, open_blob_store(settings.blob_store))
-    trajectories = Trajectories(settings.bootstrap_servers, Names(settings.topic_prefix), intake)
+    trajectories = Trajectories(settings.brokers, Names(settings.topic_prefix), intake)
+
+    metrics = VerifierMetrics()
 
     def create(context: HandlerContext) -> Verifier:
         judgings = Judgings(scorer, trajectories.read, settings.judge_deadline_seconds, now)
+        metrics.watch(judgings)
         return Verifier(judgings, Rescores(trajectories, scorer, judgings), context.commit)
 
     return ConcurrentProcessor(
@@ -33,6 +37,7 @@ def create_processor(settings: VerifierSettings) -> ConcurrentProcessor:
         inputs=(TRAJECTORIES.name, JUDGE_RESULTS.name, RESCORES.name),
         changelog=JUDGING.name,
         create=create,
+        measures=metrics,
     )
 
 
@@ -49,8 +54,8 @@ def create_scorer(settings: VerifierSettings) -> Scorer:
 
 def main() -> None:
     try:
-        settings = VerifierSettings()
+        settings = read_settings(VerifierSettings)
         processor = create_processor(settings)
-    except (SealError, BadBlobStoreUri, ValueError) as error:
+    except (SettingsError, SealError, BadBlobStoreUri, ValueError) as error:
         sys.exit(f"odradek-verifier-worker: {error}")
     run_service(processor, settings)

@@ -67,6 +67,10 @@ class Judgings:
         else:
             self._open[key] = _Judging(state)
 
+    def close(self) -> None:
+        """They are the next owner's."""
+        self._open.clear()
+
     async def score(
         self, event: TrajectoryFinished, value: bytes, at: RecordCoordinates, scoring: Scoring
     ) -> Outputs:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 from aiokafka.structs import TopicPartition
 
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.errors import CommitFailedError
 from odradek_runtime.intake import Intake
 from odradek_runtime.log_reader import log_bounds, read_log
@@ -33,8 +34,8 @@ class Piece:
 class Trajectories:
     """Reads any partition."""
 
-    def __init__(self, bootstrap: str, names: Names, intake: Intake) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, brokers: Brokers, names: Names, intake: Intake) -> None:
+        self._brokers = brokers
         self._topic = names.topic(TRAJECTORIES.name)
         self._intake = intake
 
@@ -55,13 +56,13 @@ class Trajectories:
         try:
             return await self._read(place, start, end, most)
         except OffsetOutOfRangeError:
-            first, last = (await log_bounds(self._bootstrap, [place]))[place]
+            first, last = (await log_bounds(self._brokers, [place]))[place]
             return await self._read(place, max(start, first), min(end, last), most)
 
     async def _read(self, place: TopicPartition, start: int, end: int, most: int) -> Piece:
         records: list[Record] = []
         size = 0
-        async for batch in read_log(self._bootstrap, place, start, end):
+        async for batch in read_log(self._brokers, place, start, end):
             for raw in batch:
                 records.append(self._opened(raw))
                 size += weight(records[-1])

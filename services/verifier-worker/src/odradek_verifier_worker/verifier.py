@@ -75,6 +75,7 @@ class Verifier:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+        self._judgings.close()
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -13,6 +13,7 @@ from aiokafka.structs import TopicPartition
 
 from odradek_model_gateway.front.refusals import NOT_LOGGED, Refusal
 from odradek_runtime.access import Access
+from odradek_runtime.brokers import Brokers
 from odradek_runtime.intake import Intake
 from odradek_runtime.log_reader import log_bounds, offsets_since, read_log
 from odradek_runtime.names import Names
@@ -29,8 +30,8 @@ LOOK_SECONDS = 10.0
 class EarlierAnswers:
     """Looks for the answers of an attempt."""
 
-    def __init__(self, bootstrap: str, names: Names, intake: Intake) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, brokers: Brokers, names: Names, intake: Intake) -> None:
+        self._brokers = brokers
         self._topic = names.topic(MODEL_RESULTS.name)
         self._intake = intake
 
@@ -58,9 +59,9 @@ class EarlierAnswers:
     async def _answers(self, access: Access) -> AsyncIterator[ModelCallCompleted]:
         partition = TopicPartition(self._topic, access.partition)
         since = access.issued - CLOCKS
-        start = (await offsets_since(self._bootstrap, [partition], since))[partition]
-        _first, end = (await log_bounds(self._bootstrap, [partition]))[partition]
-        async for records in read_log(self._bootstrap, partition, start, end):
+        start = (await offsets_since(self._brokers, [partition], since))[partition]
+        _first, end = (await log_bounds(self._brokers, [partition]))[partition]
+        async for records in read_log(self._brokers, partition, start, end):
             for raw in records:
                 record, error = self._intake.open(MODEL_RESULTS.name, raw)
                 envelope = record.envelope

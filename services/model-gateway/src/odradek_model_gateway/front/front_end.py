@@ -38,15 +38,13 @@ class FrontEnd:
 
     async def start(self, surroundings: Surroundings) -> None:
         self._client.join()
-        bootstrap, names = self._settings.bootstrap_servers, surroundings.names
+        brokers, names = self._settings.brokers, surroundings.names
         intake = Intake(GATEWAY, surroundings.blobs)
-        writer = LogWriter(
-            bootstrap, GATEWAY, names, surroundings.blobs, self._settings.cycle_timeout_seconds
-        )
-        calls = self._calls = Calls(self._gateway, writer, EarlierAnswers(bootstrap, names, intake))
+        writer = LogWriter(brokers, GATEWAY, names, surroundings.blobs, self._settings.cycle_timeout_seconds)
+        calls = self._calls = Calls(self._gateway, writer, EarlierAnswers(brokers, names, intake))
         for event in self._before:
             self.control(event)
-        follower = LogFollower(bootstrap, names, MODEL_ACCESS.name, intake, calls.ended.take)
+        follower = LogFollower(brokers, names, MODEL_ACCESS.name, intake, calls.ended.take)
         routes = Routes(Tokens(self._signer), self._gateway, calls, writer)
         server = self._server = Server(
             routes.table(), self._settings.front_host, self._settings.front_port or 0

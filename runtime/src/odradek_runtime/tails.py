@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import TopicPartition
 
-from odradek_cli.deployment import Deployment
-from odradek_cli.groups import Part
+from odradek_runtime.brokers import Brokers
+from odradek_runtime.groups import Part
 from odradek_runtime.intake import SOMEWHERE
 from odradek_runtime.leaving import stopped
+from odradek_runtime.names import Names
 from odradek_runtime.records import RawRecord
 from odradek_schemas.codec import Envelope, RecordError, read_envelope
 from odradek_schemas.topics import Topic
@@ -24,9 +25,9 @@ _AFTER = timedelta(seconds=15)
 class Tails:
     """Committed records only."""
 
-    def __init__(self, consumer: AIOKafkaConsumer, deployment: Deployment) -> None:
+    def __init__(self, consumer: AIOKafkaConsumer, names: Names) -> None:
         self._consumer = consumer
-        self._names = deployment.names
+        self._names = names
 
     async def bounds(self, parts: Iterable[Part]) -> dict[Part, tuple[int, int]]:
         """The first offset and the last stable one of some partitions: what is behind an open transaction is not read."""
@@ -39,6 +40,19 @@ class Tails:
         self, spans: Mapping[Part, tuple[int, int]]
     ) -> AsyncIterator[tuple[Part, RawRecord, Envelope]]:
         """The records of some partitions, each from one offset to before another; unreadable headers are skipped."""
+        async for part, record in self._records(spans):
+            envelope = _envelope(record)
+            if envelope is not None:
+                yield part, record, envelope
+
+    async def count(self, spans: Mapping[Part, tuple[int, int]]) -> dict[Part, int]:
+        """How many records lie in each span: its offsets less those of transactions' markers and aborted records."""
+        counts = dict.fromkeys(spans, 0)
+        async for part, _record in self._records(spans):
+            counts[part] += 1
+        return counts
+
+    async def _records(self, spans: Mapping[Part, tuple[int, int]]) -> AsyncIterator[tuple[Part, RawRecord]]:
         places = {self._place(part): part for part, (start, end) in spans.items() if start < end}
         self._consumer.assign(list(places))
         for place, part in places.items():
@@ -49,9 +63,8 @@ class Tails:
             batches = await self._consumer.getmany(*pending, timeout_ms=_POLL_MS)
             for place, records in batches.items():
                 for record in records:
-                    envelope = _envelope(record)
-                    if envelope is not None and record.offset < spans[places[place]][1]:
-                        yield places[place], record, envelope
+                    if record.offset < spans[places[place]][1]:
+                        yield places[place], record
 
     async def first(self, part: Part, offset: int, end: int) -> RawRecord | None:
         """The first record at `offset` or later, before `end`: only transaction markers may be left."""
@@ -79,14 +92,14 @@ class Tails:
 
 
 @asynccontextmanager
-async def open_tails(deployment: Deployment) -> AsyncIterator[Tails]:
+async def open_tails(brokers: Brokers, names: Names) -> AsyncIterator[Tails]:
     """Connect to a deployment.
 
     Raises:
         KafkaError: it does not answer.
     """
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=deployment.bootstrap,
+        **brokers.client(),
         group_id=None,
         isolation_level="read_committed",
         enable_auto_commit=False,
@@ -95,7 +108,7 @@ async def open_tails(deployment: Deployment) -> AsyncIterator[Tails]:
     )
     try:
         await consumer.start()
-        yield Tails(consumer, deployment)
+        yield Tails(consumer, names)
     finally:
         await stopped(consumer)
 

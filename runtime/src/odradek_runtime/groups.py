@@ -17,7 +17,8 @@ from aiokafka.errors import (
 )
 from aiokafka.structs import TopicPartition
 
-from odradek_cli.deployment import Deployment
+from odradek_runtime.brokers import Brokers
+from odradek_runtime.names import Names
 from odradek_runtime.positions import Position, parse_position
 from odradek_schemas.topics import (
     AGENT,
@@ -79,9 +80,23 @@ class Member:
 class Groups:
     """Asks about the consumer groups of a deployment."""
 
-    def __init__(self, admin: AIOKafkaAdminClient, deployment: Deployment) -> None:
+    def __init__(self, admin: AIOKafkaAdminClient, names: Names) -> None:
         self._admin = admin
-        self._names = deployment.names
+        self._names = names
+
+    async def partitions(self) -> dict[str, int]:
+        """How many partitions each topic of the deployment has, by its logical name.
+
+        Raises:
+            KafkaError, TimeoutError: no answer.
+        """
+        described = await _patiently(self._admin.describe_topics)
+        prefix = self._names.prefix
+        return {
+            self._names.logical(topic["topic"]): len(topic["partitions"])
+            for topic in described
+            if topic["topic"].startswith(prefix)
+        }
 
     async def members(self, worker: str) -> tuple[Member, ...]:
         """The living workers of a kind; a dead one counts until its session has timed out.
@@ -124,19 +139,17 @@ class Groups:
 
 
 @asynccontextmanager
-async def open_groups(deployment: Deployment) -> AsyncIterator[Groups]:
+async def open_groups(brokers: Brokers, names: Names) -> AsyncIterator[Groups]:
     """Connect to a deployment for questions about its workers.
 
     Raises:
         KafkaError, TimeoutError: it does not answer.
     """
-    admin = AIOKafkaAdminClient(
-        bootstrap_servers=deployment.bootstrap, request_timeout_ms=int(1000 * ASK_SECONDS)
-    )
+    admin = AIOKafkaAdminClient(**brokers.client(), request_timeout_ms=int(1000 * ASK_SECONDS))
     try:
         async with asyncio.timeout(ASK_SECONDS):
             await admin.start()
-        yield Groups(admin, deployment)
+        yield Groups(admin, names)
     finally:
         await admin.close()
 

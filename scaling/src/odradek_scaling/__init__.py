@@ -1,0 +1,1 @@
+"""What each pool of workers has to do, measured from outside, and how many workers that takes."""

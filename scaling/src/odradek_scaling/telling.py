@@ -1,0 +1,100 @@
+"""What the workers themselves tell of their work, on their `/metrics`."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aiohttp import ClientError, ClientSession, ClientTimeout
+from prometheus_client.parser import text_string_to_metric_families
+
+from odradek_runtime.logs import get_logger
+
+ASK_SECONDS = 2.0
+"""Deadline of one worker's answer, and of its name's."""
+
+OWNED = "odradek_owned_partitions"
+SESSIONS = "odradek_open_sessions"
+ROLLOUTS = "odradek_unfinished_rollouts"
+CALLS = "odradek_replica_calls"
+LIMIT = "odradek_replica_limit_calls"
+
+Address = tuple[str, int]
+"""Host and port."""
+FindWorkers = Callable[[str], Awaitable[Sequence[Address]]]
+"""Where the workers of a pool answer."""
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one worker tells. `calls` at upstreams; `limits`: what each replica of a model bears, by both names."""
+
+    owned: int = 0
+    sessions: int = 0
+    rollouts: int = 0
+    calls: int = 0
+    limits: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+def read_told(text: str) -> Told:
+    """Read what `/metrics` answered.
+
+    Raises:
+        ValueError: it is not Prometheus' text format.
+    """
+    sums = dict.fromkeys((OWNED, SESSIONS, ROLLOUTS, CALLS), 0)
+    limits: dict[tuple[str, str], int] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.name == LIMIT:
+                limits[sample.labels["model"], sample.labels["replica"]] = int(sample.value)
+            elif sample.name in sums:
+                sums[sample.name] += int(sample.value)
+    return Told(sums[OWNED], sums[SESSIONS], sums[ROLLOUTS], sums[CALLS], limits)
+
+
+async def ask(addresses: Iterable[Address]) -> list[Told]:
+    """What the workers there tell. One that does not answer is left out: it may just be starting, or be dead."""
+    async with ClientSession(timeout=ClientTimeout(total=ASK_SECONDS)) as session:
+        answers = await asyncio.gather(*(_ask_one(session, address) for address in addresses))
+    return [told for told in answers if told is not None]
+
+
+async def _ask_one(session: ClientSession, address: Address) -> Told | None:
+    url = "http://{}:{}/metrics".format(*address)
+    try:
+        async with session.get(url) as response:
+            response.raise_for_status()
+            return read_told(await response.text())
+    except (ClientError, OSError, TimeoutError, ValueError) as error:
+        log.debug("a worker does not tell its metrics", url=url, error=repr(error))
+        return None
+
+
+def by_name(template: str) -> FindWorkers:
+    """Workers found by DNS: `template` is `HOST:PORT`, with `{pool}` for the pool's name; all addresses of the host.
+
+    Raises:
+        ValueError: it is not of this form.
+    """
+    host, _, port = template.rpartition(":")
+    if not host or not port.isdigit():
+        raise ValueError(f"{template!r} is not HOST:PORT, such as {{pool}}:9400")
+
+    async def find(pool: str) -> Sequence[Address]:
+        return await resolve(host.replace("{pool}", pool), int(port))
+
+    return find
+
+
+async def resolve(host: str, port: int) -> list[Address]:
+    """All addresses of a name; none when it has none, as the name of a pool without workers."""
+    try:
+        async with asyncio.timeout(ASK_SECONDS):
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, TimeoutError) as error:
+        log.debug("a pool's name has no address", host=host, error=repr(error))
+        return []
+    return sorted({(str(address[0]), port) for *_, address in found})
