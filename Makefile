@@ -55,6 +55,14 @@ test-trainers: .venv/dev.done ## Install verl, SkyRL, verifiers and Unsloth for 
 test-observability: .venv/dev.done ## Have Prometheus check and try the alert rules, and scrape a local stack with them (Debian's package, 20 MB)
 	@$(BIN)/python -m tests.observability $(PYTEST)
 
+.PHONY: test-kubernetes
+test-kubernetes: .venv/dev.done ## Install Helm and kubeconform (Go is needed, 1.5 GB of caches), and try the chart: renders, schemas, refusals
+	@$(BIN)/python -m tests.kubernetes $(PYTEST)
+
+.PHONY: test-docker
+test-docker: .venv/dev.done ## Build the images, bring up docker-compose.yml, and strike, scale and upgrade it (needs a Docker daemon)
+	@$(BIN)/python -m tests.docker $(PYTEST)
+
 .PHONY: check
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh
 	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
@@ -101,6 +109,10 @@ format: .venv/dev.done ## Format the code and mend what ruff can mend
 .PHONY: schemas
 schemas: .venv/workspace.done ## Write the JSON Schemas and asyncapi.yaml anew
 	@$(BIN)/python -m odradek_schemas.generate
+
+.PHONY: kubernetes
+kubernetes: .venv/dev.done ## Write the chart's golden renders and the settings of its schema anew (installs Helm; Go is needed)
+	@$(BIN)/python -m tests.kubernetes.write
 
 .PHONY: lock
 lock: .venv/workspace.done ## Lock the newest versions that fit (locks/*.txt and the broker's jars)

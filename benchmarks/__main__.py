@@ -28,6 +28,7 @@ from benchmarks import (
     startup,
     tables,
     throughput,
+    volume,
 )
 from benchmarks.harness.machine import NotQuietError
 from benchmarks.harness.measurement import Measurement, Options, add_options, options_from, perform
@@ -35,7 +36,7 @@ from benchmarks.harness.results import RESULTS
 
 MAIN = tuple(
     module.MEASUREMENT
-    for module in (throughput, latency, budget, inflight, gateway, scoring, rescoring, audit, startup)
+    for module in (throughput, latency, budget, inflight, gateway, scoring, rescoring, audit, startup, volume)
 )
 LONG = tuple(module.MEASUREMENT for module in (endurance, crowd, scaling))
 BY_NAME = {measurement.name: measurement for measurement in (*MAIN, *LONG)}

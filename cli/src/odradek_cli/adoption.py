@@ -67,7 +67,7 @@ async def _begun(log: Log, run: RunImported) -> bool:
     def of_run(envelope: Envelope) -> bool:
         return envelope.run_id == run.run_id
 
-    told = await log.scan(RUNS, of_run, partition=log.partition_of(run.run_id))
+    told = await log.scan(RUNS, of_run, partition=log.home(run.run_id))
     for event in (found.event for found in told):
         same = isinstance(event, RunImported) and _origin(event) == _origin(run)
         if isinstance(event, RunRequested | RunImported) and not same:
@@ -136,7 +136,7 @@ class _Writer:
             self._log.deployment.names.topic(topic.name),
             record.value,
             key=record.key,
-            partition=self._log.partition_of(event.key),
+            partition=self._log.place(topic, event),
             headers=list(record.headers),
         )
         return sent

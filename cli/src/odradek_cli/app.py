@@ -9,12 +9,14 @@ from typer.core import TyperGroup
 from odradek_cli.commands import (
     audit,
     autoscale,
+    blobs,
     catalog,
     compare,
     doctor,
     env,
     export,
     import_,
+    keys,
     rescore,
     results,
     run,
@@ -78,8 +80,10 @@ audit.register(app)
 export.register(app)
 import_.register(app)
 catalog.register(app)
+keys.register(app)
 token.register(app)
 serve.register(app)
 env.register(app)
 topics.register(app)
+blobs.register(app)
 doctor.register(app)

@@ -16,9 +16,11 @@ from odradek_cli.deployment import Deployment
 from odradek_cli.errors import CliError, Exit
 from odradek_cli.merging import merge
 from odradek_runtime.blobs import BlobDamaged, BlobNotFound, BlobStore, open_blob_store
+from odradek_runtime.growing import read_layout
 from odradek_runtime.leaving import stopped
-from odradek_runtime.partitioning import partition_of
+from odradek_runtime.partitioning import Layout, partition_of
 from odradek_runtime.records import RawRecord
+from odradek_runtime.unreachable import why_unreachable
 from odradek_schemas.codec import (
     BlobCorrupt,
     BlobMissing,
@@ -29,7 +31,7 @@ from odradek_schemas.codec import (
     read_envelope,
 )
 from odradek_schemas.events import Event, RecordCoordinates
-from odradek_schemas.topics import RUNS, Topic
+from odradek_schemas.topics import CONTROL, RUNS, Topic
 
 CONNECT_SECONDS = 10.0
 SCAN_SECONDS = 120.0
@@ -56,14 +58,23 @@ class Log:
 
     deployment: Deployment
     partitions: int
+    layout: Layout
     _consumer: AIOKafkaConsumer
     _marks: AIOKafkaConsumer
     _blobs: BlobStore
     unreadable: list[RecordError] = field(default_factory=list)
 
-    def partition_of(self, key: str) -> int:
-        """Where the records of a run or a rollout are."""
-        return partition_of(key, self.partitions)
+    def home(self, run_id: str) -> int:
+        """Where what is said of a run lies."""
+        return self.layout.home(run_id)
+
+    def places(self, rollout_id: str) -> list[int]:
+        """Where the records of a rollout may lie, the likeliest first: all of them lie in one of these."""
+        return self.layout.places(rollout_id, self.partitions)
+
+    def place(self, topic: Topic, event: Event) -> int:
+        """Where to write an event of a run, or of a rollout that has none in the log yet."""
+        return self.home(event.key) if topic is RUNS else partition_of(event.key, self.partitions)
 
     async def bounds(self, parts: Iterable[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
         """The first offset and the end of some partitions, by logical topic and number; open transactions count."""
@@ -149,6 +160,17 @@ class Log:
             known = oldest.get(topic, written)
             oldest[topic] = None if written is None or known is None else max(written, known)
         return oldest
+
+    async def oldest(self, topics: Iterable[Topic]) -> datetime | None:
+        """When the oldest record that is left in `topics` was written; None: none is left."""
+        places = [
+            self._partition(topic, partition)
+            for topic in topics
+            for partition in range(1 if topic.single else self.partitions)
+        ]
+        first = await self._marks.offsets_for_times(dict.fromkeys(places, 0))
+        times = [found.timestamp for found in first.values() if found is not None]
+        return datetime.fromtimestamp(min(times) / 1000, UTC) if times else None
 
     async def merged(
         self, topics: Sequence[Topic], partition: int, since: datetime | None = None
@@ -271,7 +293,8 @@ async def open_log(deployment: Deployment) -> AsyncIterator[Log]:
     consumer, marks = _consumer(deployment, "read_committed"), _consumer(deployment, "read_uncommitted")
     try:
         partitions = await _connected(consumer, marks, deployment)
-        yield Log(deployment, partitions, consumer, marks, open_blob_store(deployment.blob_store))
+        layout = await _read_layout(deployment, partitions)
+        yield Log(deployment, partitions, layout, consumer, marks, open_blob_store(deployment.blob_store))
     finally:
         await stopped(consumer, marks)
 
@@ -292,7 +315,7 @@ async def send(log: Log, topic: Topic, event: Event) -> None:
                 name,
                 encoded.value,
                 key=encoded.key,
-                partition=log.partition_of(event.key),
+                partition=log.place(topic, event),
                 headers=list(encoded.headers),
             )
     except TimeoutError as error:
@@ -323,7 +346,16 @@ async def _connected(consumer: AIOKafkaConsumer, marks: AIOKafkaConsumer, deploy
     except TimeoutError as error:
         raise _unreachable(deployment, f"did not answer within {CONNECT_SECONDS:g} s") from error
     except KafkaError as error:
-        raise _unreachable(deployment, f"does not answer ({error})") from error
+        why = await why_unreachable(deployment.brokers) or str(error)
+        raise _unreachable(deployment, f"does not answer ({why})") from error
+
+
+async def _read_layout(deployment: Deployment, partitions: int) -> Layout:
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            return await read_layout(deployment.brokers, deployment.names, partitions)
+    except (TimeoutError, KafkaError) as error:
+        raise _unreachable(deployment, f"did not give {CONTROL.name} ({error!r})") from error
 
 
 async def _count_partitions(consumer: AIOKafkaConsumer, deployment: Deployment) -> int:

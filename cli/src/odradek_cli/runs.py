@@ -113,7 +113,7 @@ async def load_run(log: Log, run_id: str | None, within: float = SCAN_SECONDS) -
     def of_run(envelope: Envelope) -> bool:
         return tells_of_runs(envelope, run_id)
 
-    partition = log.partition_of(run_id)
+    partition = log.home(run_id)
     told = await log.scan(RUNS, of_run, partition=partition, within=within)
     since = min((found.event.time for found in told), default=None)
     told += await log.scan(RUN_PROGRESS, of_run, partition=partition, since=since, within=within)

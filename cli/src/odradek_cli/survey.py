@@ -97,6 +97,7 @@ class _Survey:
         self._bounds: dict[Part, tuple[int, int]] = {}
         self._positions: dict[str, dict[Part, Position]] = {}
         self._workers: dict[str, tuple[Member, ...]] = {}
+        self._places: dict[str, int] = {}
 
     async def standing(self, most: int) -> Standing:
         for worker in WORKERS:
@@ -146,8 +147,9 @@ class _Survey:
             anchor = self._positions[AGENT].get((TASKS.name, number))
             point = anchor.restore_point if anchor else None
             spans[JOURNAL.name, number] = (start if point is None else max(start, point), end)
-        async for _part, record, envelope in self._tails.read(spans):
+        async for part, record, envelope in self._tails.read(spans):
             if self._of_run(envelope.run_id) and record.value is not None:
+                self._places[envelope.rollout_id or ""] = part[1]
                 try:
                     unfinished.take(await self._value(record, envelope), _time(record))
                 except RecordError as error:
@@ -174,7 +176,7 @@ class _Survey:
         rollout_ends = rollout.began + timedelta(seconds=rollout.limits.rollout_seconds)
         wait = Wait(rollout.id, "timer", on, since, AGENT, "the harness sleeps", rollout_ends)
         for topic, worker in _likely(rollout, last):
-            part = (topic.name, self._log.partition_of(rollout.id))
+            part = (topic.name, self._places[rollout.id])
             record = await self._tails.find(topic, part[1], on, written, self._bounds[part][1])
             if record is not None:
                 wait = self._asked(wait, rollout, topic, worker, part, record)

@@ -51,10 +51,23 @@ async def load_rollout(log: Log, rollout_id: str, within: float = SCAN_SECONDS) 
             "`odradek results RUN --rollouts` lists those of a run",
         )
 
+    for partition in log.places(rollout_id):
+        record = await _load_from(log, partition, rollout_id, within)
+        if record is not None:
+            return record
+    raise CliError(
+        f"no rollout {rollout_id!r} here",
+        Exit.INVALID_INPUT,
+        "`odradek results RUN --rollouts` lists those of a run",
+    )
+
+
+async def _load_from(log: Log, partition: int, rollout_id: str, within: float) -> RolloutRecord | None:
+    """The rollout, if that is where its records lie."""
+
     def of_rollout(envelope: Envelope) -> bool:
         return envelope.rollout_id == rollout_id
 
-    partition = log.partition_of(rollout_id)
     finished = await log.scan(TRAJECTORIES, of_rollout, partition=partition, within=within)
     rewards = await log.scan(REWARDS, of_rollout, partition=partition, within=within)
     if finished:
@@ -63,11 +76,7 @@ async def load_rollout(log: Log, rollout_id: str, within: float = SCAN_SECONDS) 
     journal = await log.scan(JOURNAL, of_rollout, partition=partition, within=within)
     appended = tuple(found.event for found in journal if isinstance(found.event, JournalAppended))
     if not appended and not rewards:
-        raise CliError(
-            f"no rollout {rollout_id!r} here",
-            Exit.INVALID_INPUT,
-            "`odradek results RUN --rollouts` lists those of a run",
-        )
+        return None
     return RolloutRecord(rollout_id, None, tuple(found.event for found in rewards), appended)
 
 

@@ -64,7 +64,7 @@ async def _until_finished(log: Log, run: Run, show: Show, attendance: Attendance
     def of_run(envelope: Envelope) -> bool:
         return tells_of_runs(envelope, run.id)
 
-    partition = log.partition_of(run.id)
+    partition = log.home(run.id)
     pace, view, heard = Pace(), None, time.monotonic()
     show(None, "waiting for the task-producer")
     async for found in log.follow(

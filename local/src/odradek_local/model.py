@@ -70,14 +70,14 @@ def weights() -> Path:
     )
 
 
-def serve(port: int) -> None:
-    """Serves the model on 127.0.0.1 until SIGINT or SIGTERM."""
+def serve(port: int, host: str = HOST) -> None:
+    """Serves the model until SIGINT or SIGTERM."""
     import xllamacpp  # here, since it takes a second and the supervisor never needs it
 
     params = xllamacpp.CommonParams()
     params.model.path = str(weights())
     params.model_alias = {MODEL}
-    params.hostnames = [HOST]
+    params.hostnames = [host]
     params.port = port
     params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = REQUESTS_AT_ONCE
@@ -95,7 +95,9 @@ def main() -> None:
     """Parses the command line and serves."""
     parser = argparse.ArgumentParser(prog="python -m odradek_local.model", description="Serve a small model.")
     parser.add_argument("--port", type=int, default=MODEL_PORT, help="0, or one that is taken: a free port")
-    serve(choose_port(parser.parse_args().port))
+    parser.add_argument("--host", default=HOST, help="where it listens; with another, the port must be free")
+    options = parser.parse_args()
+    serve(choose_port(options.port) if options.host == HOST else options.port, options.host)
 
 
 if __name__ == "__main__":

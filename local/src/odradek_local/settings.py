@@ -46,8 +46,11 @@ class LocalSettings(BaseSettings):
         SERVICES_PORT, description="of the first service; the others take the ports after it"
     )
     front_port: int = Field(FRONT_PORT, description="of the model gateway, for agent programs")
-    partitions: int = Field(4, ge=1, le=256)
+    partitions: int = Field(4, ge=1, le=256, description="of each topic; else as many as they have")
     topic_prefix: str = "odradek."
+    blob_store: str | None = Field(
+        None, description="where large values go: s3://bucket/prefix; None: a folder in the data directory"
+    )
     models: dict[str, ModelSettings] = Field({}, description="besides the local one, by name")
     scale: dict[str, int] = Field({}, description="replicas by service; one of each that is not named")
     local_model: bool = Field(True, description="whether to run the small model")
@@ -61,9 +64,21 @@ class LocalSettings(BaseSettings):
         return self
 
     @model_validator(mode="after")
+    def _goes_on_as_it_was(self) -> Self:
+        """The topics of a stack that has run before keep their number of partitions, unless another is asked for."""
+        if "partitions" not in self.model_fields_set and self.partitions_file.exists():
+            self.partitions = int(self.partitions_file.read_text())
+        return self
+
+    @model_validator(mode="after")
     def _can_be_scaled_so(self) -> Self:
         check_scale(self.scale, self.partitions)
         return self
+
+    @property
+    def partitions_file(self) -> Path:
+        """How many partitions the topics had when the stack was last up."""
+        return self.folder / "partitions"
 
     @property
     def folder(self) -> Path:

@@ -62,7 +62,7 @@ def _faststream(brokers: Brokers, **options: Any) -> KafkaBroker:
 
 
 def _login(client: Mapping[str, Any]) -> BaseSecurity:
-    tls = {"ssl_context": client.get("ssl_context"), "use_ssl": "ssl_context" in client}
+    tls: dict[str, Any] = {"ssl_context": client.get("ssl_context"), "use_ssl": "ssl_context" in client}
     match client.get("sasl_mechanism"):
         case None:
             return BaseSecurity(**tls)

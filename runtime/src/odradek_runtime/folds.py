@@ -61,10 +61,14 @@ start the job again."""
 
 @dataclass(frozen=True)
 class FoldContext:
-    """What a new fold is told: its partition, how many there are, and how to post events to itself."""
+    """What a new fold is told: its partition, how many there are, and how to post events to itself.
+
+    `homes`: among how many of them runs are dealt (`partitioning.Layout`).
+    """
 
     partition: int
     partitions: int
+    homes: int
     post: Post
 
 

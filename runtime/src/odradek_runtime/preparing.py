@@ -33,12 +33,13 @@ def prepare(
     flow: NumberFlow,
     intake: Intake,
     turn: Turn,
+    homes: int,
     settings: WorkerSettings,
     metrics: Metrics,
 ) -> Prepared:
-    """Create the fold or handler of partition `number`."""
+    """Create the fold or handler of partition `number`; runs are dealt among `homes` partitions."""
     if isinstance(processor, StatefulProcessor):
-        return _prepare_fold(processor, number, flow, intake, settings, metrics)
+        return _prepare_fold(processor, number, flow, intake, homes, settings, metrics)
     return _prepare_handler(processor, number, flow, intake, turn, settings, metrics)
 
 
@@ -47,11 +48,12 @@ def _prepare_fold(
     number: int,
     flow: NumberFlow,
     intake: Intake,
+    homes: int,
     settings: WorkerSettings,
     metrics: Metrics,
 ) -> Prepared:
     mailbox = Mailbox()
-    fold = processor.create(FoldContext(number, settings.partitions, mailbox.post))
+    fold = processor.create(FoldContext(number, settings.partitions, homes, mailbox.post))
 
     def build(acquired: Acquired) -> Owner:
         owner = StatefulOwner(number, processor, fold, acquired, intake, flow, metrics)

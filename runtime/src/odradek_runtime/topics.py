@@ -5,7 +5,7 @@ is unread.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,8 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from odradek_runtime.brokers import Brokers
+from odradek_runtime.partitioning import advice
+from odradek_runtime.unreachable import why_unreachable
 from odradek_schemas.topics import TOPICS, Kept, Topic
 
 APPLY_COMMAND = "odradek topics apply"
@@ -93,7 +95,7 @@ async def diff_topics(
     Raises:
         BrokerAwayError: Kafka can't be reached or does not answer in time.
     """
-    async with _admin(brokers, timeout_seconds) as admin:
+    async with open_admin(brokers, timeout_seconds) as admin:
         return await _differences(admin, prefix, partitions, topics)
 
 
@@ -107,15 +109,16 @@ async def apply_topics(
     """Create what is missing and set what differs. Returns what was changed; empty when all was well.
 
     `replication_factor` of new topics; -1 is the broker's default. The number of partitions of a topic that is
-    there is never changed: rollouts under way would be looked for where they are not.
+    there is never changed: `growing` does that, and more than that.
 
     Raises:
         TopicError: a topic has another number of partitions (nothing is changed then), the broker refuses, or it
             can't be reached in time.
     """
-    async with _admin(brokers, timeout_seconds) as admin:
+    async with open_admin(brokers, timeout_seconds) as admin:
         changes = await _differences(admin, prefix, partitions, TOPICS)
-        _refuse_repartitioning(changes)
+        if problem := repartitioning(changes, prefix, partitions):
+            raise TopicError(problem)
         await _create(admin, prefix, partitions, replication_factor, changes)
         await _set(admin, prefix, changes)
         await _until_visible(admin, prefix, partitions)
@@ -126,7 +129,7 @@ async def check_topics(
     brokers: Brokers,
     prefix: str,
     partitions: int,
-    topics: Iterable[Topic] = TOPICS,
+    topics: Sequence[Topic] = TOPICS,
     timeout_seconds: float = 30.0,
 ) -> None:
     """Make sure that the topics are as declared, before a worker starts on them.
@@ -136,23 +139,36 @@ async def check_topics(
         BrokerAwayError: Kafka can't be reached or does not answer in time.
     """
     differences = await diff_topics(brokers, prefix, partitions, topics, timeout_seconds)
-    _refuse_repartitioning(differences)
+    if problem := repartitioning(differences, prefix, partitions, topics):
+        raise TopicError(problem)
     if differences:
         what = "; ".join(map(str, differences))
         raise TopicError(f"topics at {brokers} are not as declared: {what}. Run `{APPLY_COMMAND}`")
 
 
-def _refuse_repartitioning(differences: list[Difference]) -> None:
-    other = [difference for difference in differences if difference.what == "partitions"]
-    if other:
-        raise TopicError(
-            f"{'; '.join(map(str, other))}. The number of partitions of a topic is never changed: "
-            "set ODRADEK_PARTITIONS to what the topics have, or take another ODRADEK_TOPIC_PREFIX"
-        )
+def repartitioning(
+    differences: Sequence[Difference], prefix: str, partitions: int, topics: Iterable[Topic] = TOPICS
+) -> str | None:
+    """What is wrong with the topics' numbers of partitions, and what to do; None: nothing.
+
+    A number is not put right by the way, and which is the right one depends on all of them.
+    """
+    other = {difference.topic: difference for difference in differences if difference.what == "partitions"}
+    if not other:
+        return None
+    absent = {difference.topic for difference in differences if difference.what == "topic"}
+    present = {prefix + topic.name for topic in topics if not topic.single} - absent
+    counts = {int(other[name].found or 0) if name in other else partitions for name in present}
+    return f"{'; '.join(map(str, other.values()))}. {advice(counts, partitions)}"
 
 
 @asynccontextmanager
-async def _admin(brokers: Brokers, timeout_seconds: float) -> AsyncIterator[AIOKafkaAdminClient]:
+async def open_admin(brokers: Brokers, timeout_seconds: float) -> AsyncIterator[AIOKafkaAdminClient]:
+    """An admin client, for so long.
+
+    Raises:
+        BrokerAwayError: Kafka can't be reached, or what is done with it takes longer.
+    """
     admin = AIOKafkaAdminClient(**brokers.client(), request_timeout_ms=max(1, int(timeout_seconds * 1000)))
     try:
         async with asyncio.timeout(timeout_seconds):
@@ -161,9 +177,8 @@ async def _admin(brokers: Brokers, timeout_seconds: float) -> AsyncIterator[AIOK
     except TimeoutError as error:
         raise BrokerAwayError(f"Kafka at {brokers} did not answer within {timeout_seconds:g} s") from error
     except KafkaError as error:
-        raise BrokerAwayError(
-            f"Kafka at {brokers}: {error}; is it running, and the address right?"
-        ) from error
+        why = await why_unreachable(brokers) or str(error)
+        raise BrokerAwayError(f"Kafka at {brokers}: {why}") from error
     finally:
         await admin.close()
 
@@ -172,7 +187,7 @@ async def _differences(
     admin: AIOKafkaAdminClient, prefix: str, partitions: int, topics: Iterable[Topic]
 ) -> list[Difference]:
     declared = {prefix + topic.name: topic for topic in topics}
-    found = await _find(admin, set(declared))
+    found = await find_topics(admin, set(declared))
     return [
         difference
         for name, topic in declared.items()
@@ -180,7 +195,8 @@ async def _differences(
     ]
 
 
-async def _find(admin: AIOKafkaAdminClient, names: set[str]) -> dict[str, Found]:
+async def find_topics(admin: AIOKafkaAdminClient, names: set[str]) -> dict[str, Found]:
+    """Those of the named topics that are there."""
     # All topics are asked for: naming one that is missing would create it on brokers that create topics by themselves.
     described = {topic["topic"]: topic for topic in await admin.describe_topics()}
     present = sorted(names & described.keys())

@@ -2,18 +2,20 @@
 
 import asyncio
 import ssl
-from typing import Any
 
-from aiokafka.conn import create_conn
+from aiokafka.conn import AIOKafkaConnection, create_conn
 from aiokafka.errors import (
     AuthenticationFailedError,
-    IllegalSaslState,
+    IllegalSaslStateError,
+    KafkaConnectionError,
     KafkaError,
     SaslAuthenticationFailed,
     UnsupportedSaslMechanismError,
 )
+from aiokafka.protocol.metadata import MetadataRequest
 
 from odradek_runtime.brokers import Brokers
+from odradek_runtime.kafka_security import KafkaSecurity
 
 LOOK_SECONDS = 5.0
 """For all addresses together."""
@@ -33,21 +35,32 @@ async def why_unreachable(brokers: Brokers) -> str:
 
 async def _why(brokers: Brokers, address: str) -> str:
     host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal()):
+        return "is not host:port"
     client = brokers.client()
     del client["bootstrap_servers"]
     try:
         connection = await create_conn(host.strip("[]"), int(port), **client)
-    except ValueError:
-        return "is not host:port"
     except (OSError, KafkaError, TimeoutError) as error:
-        return _told(error, brokers, client)
-    connection.close()
+        return _told(error, brokers.security)
+    try:
+        await _asked(connection)
+    except (OSError, KafkaError, TimeoutError) as error:
+        # A token that is refused shows only now: aiokafka takes any answer to it for a welcome.
+        return _told(SaslAuthenticationFailed() if brokers.security.sasl else error, brokers.security)
+    finally:
+        connection.close()
     return ""
 
 
-def _told(error: Exception, brokers: Brokers, client: dict[str, Any]) -> str:
-    security = brokers.security
-    mechanism = client.get("sasl_mechanism")
+async def _asked(connection: AIOKafkaConnection) -> None:
+    """A first question, about no topic: who is not let in learns of no broker."""
+    if not (await connection.send(MetadataRequest([]))).brokers:
+        raise SaslAuthenticationFailed
+
+
+def _told(error: Exception, security: KafkaSecurity) -> str:
+    mechanism = security.sasl_mechanism
     match error:
         case ssl.SSLCertVerificationError():
             return (
@@ -60,12 +73,12 @@ def _told(error: Exception, brokers: Brokers, client: dict[str, Any]) -> str:
             return f"refused {who} ({mechanism}): see ODRADEK_KAFKA_USERNAME, _PASSWORD_FILE, _TOKEN_FILE"
         case UnsupportedSaslMechanismError():
             return f"does not offer {mechanism}: see ODRADEK_KAFKA_SASL_MECHANISM"
-        case IllegalSaslState():
+        case IllegalSaslStateError():
             return (
                 f"asks for no login here: see ODRADEK_KAFKA_SECURITY_PROTOCOL ({security.security_protocol})"
             )
         case ConnectionRefusedError():
             return "refuses connections: is Kafka running there?"
-        case KafkaError() if security.security_protocol == "PLAINTEXT":
-            return f"closed the connection ({error}): does it ask for TLS or a login (ODRADEK_KAFKA_SECURITY_PROTOCOL)?"
+        case KafkaConnectionError():
+            return f"closed the connection: does it speak {security.security_protocol} (ODRADEK_KAFKA_SECURITY_PROTOCOL)?"
     return f"can't be reached: {error or type(error).__name__}"

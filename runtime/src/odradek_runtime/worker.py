@@ -25,6 +25,7 @@ from odradek_runtime.membership import Membership
 from odradek_runtime.metrics import Metrics
 from odradek_runtime.names import Names
 from odradek_runtime.owners import Owner
+from odradek_runtime.partitioning import Layout, layout_of
 from odradek_runtime.preparing import prepare
 from odradek_runtime.recent import RecentTimes
 from odradek_runtime.records import RawRecord
@@ -104,6 +105,11 @@ class Worker:
     @property
     def alive(self) -> bool:
         return self._fatal is None
+
+    @property
+    def layout(self) -> Layout:
+        """What `control` tells of the topics' partitions."""
+        return layout_of(self._control.values(), self._settings.partitions)
 
     async def run(self) -> None:
         """Join and work until `stop`.
@@ -189,7 +195,14 @@ class Worker:
         started = time.perf_counter()
         flow = NumberFlow(self._membership, number)
         prepared = prepare(
-            self._processor, number, flow, self._intake, self._turn, self._settings, self._metrics
+            self._processor,
+            number,
+            flow,
+            self._intake,
+            self._turn,
+            self.layout.homes,
+            self._settings,
+            self._metrics,
         )
         try:
             acquired = await self._acquisition.acquire(

@@ -24,6 +24,18 @@ class ExporterSettings(BaseSettings):
         description="HOST:PORT of the workers' /metrics, {pool} for the pool's name; all addresses of the name are "
         "asked. None: workers are not asked.",
     )
+    load_workers_cloud_map: str | None = Field(
+        default=None,
+        description="NAMESPACE:PORT of AWS Cloud Map, where the service of a pool's name has the workers' addresses; "
+        "instead of load_workers_dns.",
+    )
+    cloudwatch_deployment: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=255,
+        description="The dimension `Deployment` of the metrics that CloudWatch is told. None: it is told nothing.",
+    )
+    cloudwatch_every_seconds: float = Field(default=30.0, ge=1, description="Time between two such tellings.")
     http_host: str = "127.0.0.1"
     http_port: int = Field(default=PORT, ge=0, le=65535, description="0: a free one, which the log tells.")
     log_level: Literal["debug", "info", "warning", "error"] = "info"

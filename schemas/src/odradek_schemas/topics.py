@@ -98,11 +98,11 @@ LEDGER = Topic(
 )
 CONTROL = Topic(
     "control",
-    (e.RunCancelled, e.PolicyUpdated),
-    "run id, or the model's name",
+    (e.RunCancelled, e.PolicyUpdated, e.PartitionsAdded),
+    "run id, the model's name, or `partitions`",
     Kept.COMPACTED,
-    (PRODUCER, "trainers"),
-    (*WORKERS, "trainers"),
+    (PRODUCER, "trainers", "cli"),
+    (*WORKERS, "trainers", "cli"),
     "What every worker must know, read from the start.",
     single=True,
 )

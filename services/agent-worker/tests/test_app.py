@@ -16,7 +16,7 @@ def test_the_processor_reads_what_the_topic_table_says():
 
 def test_settings_reach_the_fold(monkeypatch, tools):
     monkeypatch.setenv("ODRADEK_MAX_ROLLOUTS_IN_FLIGHT", "8")
-    fold = create_processor(AgentSettings()).create(FoldContext(0, 4, lambda event: None))
+    fold = create_processor(AgentSettings()).create(FoldContext(0, 4, 4, lambda event: None))
     fold.begin(0, tools.START)
     fold.accept(tools.task(0), None)
     assert fold.wants("tasks")

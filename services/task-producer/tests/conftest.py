@@ -102,6 +102,7 @@ class World:
 
     def __init__(self, partitions: int = 2, chunk: int = 4, grace: float = 600.0) -> None:
         self.partitions, self.chunk, self.grace = partitions, chunk, grace
+        self.homes = partitions
         self.now = START
         self.loader = ScriptedLoader()
         self.logs: dict[tuple[str, int], list[Any]] = defaultdict(list)
@@ -113,15 +114,22 @@ class World:
         for partition in range(partitions):
             self.restart(partition)
 
+    def grow(self, partitions: int) -> None:
+        """Partitions are added: the new ones have owners at once, those of the old ones learn of it at a restart."""
+        added = range(self.partitions, partitions)
+        self.partitions = partitions
+        for partition in added:
+            self.restart(partition)
+
     def restart(self, partition: int, compacted: bool = False) -> None:
         """A new owner takes over: the fold is restored from its ledger."""
         if partition in self.folds:
             self.folds[partition].close()
         self.posted[partition] = []
-        context = FoldContext(partition, self.partitions, self.posted[partition].append)
+        context = FoldContext(partition, self.partitions, self.homes, self.posted[partition].append)
         fold = ProducerFold(
             Plan(context, self.loader, self.chunk, progress_seconds=0.5, cancel_grace_seconds=self.grace),
-            Count(partition, self.partitions),
+            Count(partition, self.homes),
         )
         for offset, entry in enumerate(self.ledger(partition, compacted)):
             if not isinstance(entry, Tombstone):

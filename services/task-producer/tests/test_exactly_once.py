@@ -87,6 +87,29 @@ def test_each_rollout_goes_out_once_and_each_run_ends_once(
 
 
 @settings(max_examples=100, deadline=None)
+@given(runs=runs, seed=seeds, crashes=crashes, added=st.integers(1, 5), grow_at=st.integers(0, 20))
+def test_partitions_that_are_added_under_live_runs_change_nothing(
+    new_world: Any, runs: list[dict[str, int]], seed: int, crashes: float, added: int, grow_at: int
+) -> None:
+    world, chance = new_world(partitions=PARTITIONS), Random(seed)
+    named = {f"run{number}": run for number, run in enumerate(runs)}
+    late = {f"late{number}": run for number, run in enumerate(runs)}
+    for run_id, run in named.items():
+        world.request(run_id, **run)
+    live_badly(
+        world, chance, crashes, lambda: ended(world, len(named)) or len(world.read("tasks")) >= grow_at
+    )
+    world.grow(PARTITIONS + added)
+    for run_id, run in late.items():
+        world.request(run_id, **run)
+    live_badly(world, chance, crashes, lambda: ended(world, len(named) + len(late)))
+    world.finish()
+    check_bounds(world, {})
+    for run_id, run in (named | late).items():
+        check_end(world, run_id, run)
+
+
+@settings(max_examples=100, deadline=None)
 @given(seed=seeds, crashes=crashes, demand=st.integers(0, 20), cancel_at=st.integers(0, 20))
 def test_a_cancelled_run_ends_once_when_all_that_is_out_is_over(
     new_world: Any, seed: int, crashes: float, demand: int, cancel_at: int

@@ -1,8 +1,6 @@
 from collections import Counter
 from typing import Any
 
-import pytest
-
 from odradek_runtime.partitioning import partition_of
 from odradek_runtime.records import Record
 from odradek_schemas.codec import Envelope, InvalidValue
@@ -203,22 +201,43 @@ def test_a_data_set_that_changed_under_a_run_cancels_what_is_left(world: Any) ->
     assert "had 10 tasks and now has 11" in end.failure.message
 
 
-@pytest.mark.parametrize(
-    ("run_id", "partition", "reason"),
-    [("a/b", None, "letters, digits"), ("r", 1 - partition_of("r", 2), "belongs to")],
-)
-def test_a_request_that_could_not_be_followed_is_refused(
-    world: Any, run_id: str, partition: int | None, reason: str
-) -> None:
-    event = world.request(run_id)
-    if partition is not None:
-        world.logs["runs", 1 - partition].clear()
-        world.write(event, "runs", partition)
+def test_a_request_that_could_not_be_followed_is_refused(world: Any) -> None:
+    world.request("a/b")
     world.finish()
-    end = world.finished(run_id)
+    end = world.finished("a/b")
     assert (end.status, end.failure.kind) == ("failed", "invalid_request")
-    assert reason in end.failure.message
+    assert "letters, digits" in end.failure.message
     assert world.read("tasks") == []
+
+
+def test_what_was_written_to_another_partition_reaches_the_runs_owner(world: Any) -> None:
+    home = partition_of("r", world.partitions)
+    event = world.request("r", tasks=10, concurrency=3, demand=2)
+    world.logs["runs", home].clear()
+    for said in (event, RunDemandRaised(id="d", run_id="r", demand=4), event):
+        world.write(said, "runs", 1 - home)
+    world.finish()
+    assert len(world.read("tasks")) == 4
+    world.write(RunCancelRequested(id="c", run_id="r", reason="enough"), "runs", 1 - home)
+    world.finish()
+    assert world.finished("r").status == "cancelled"
+    assert [type(said).__name__ for said in world.logs["runs", home]][-1] == "RunFinished"
+
+
+def test_added_partitions_take_rollouts_of_a_run_whose_owner_stays(world: Any) -> None:
+    world.request("r", tasks=40, concurrency=40, demand=10)
+    world.settle()
+    before = {p: len(world.logs["tasks", p]) for p in range(2)}
+    world.grow(5)
+    for partition in range(2):
+        world.restart(partition)
+    world.write(RunDemandRaised(id="d", run_id="r", demand=40))
+    world.finish()
+    assert world.finished("r").counts.finished == 40
+    assert all(world.logs["tasks", p] for p in range(2, 5))
+    assert sum(before.values()) == 10
+    assert world.logs["runs", partition_of("r", 2)][-1] == world.finished("r")
+    assert [entry.key for p in range(5) for entry in world.ledger(p, compacted=True)] == ["r/plan"]
 
 
 def unreadable(kind: str) -> Record:

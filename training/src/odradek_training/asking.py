@@ -6,7 +6,7 @@ from aiokafka.errors import KafkaError
 
 from odradek_runtime.blobs import open_blob_store
 from odradek_runtime.log_writer import LogWriter, NotWrittenError
-from odradek_runtime.partitioning import partition_of
+from odradek_runtime.partitioning import Layout
 from odradek_schemas.events import RunDemandRaised, RunRequested
 from odradek_schemas.topics import RUNS
 from odradek_training.demand import Demand
@@ -33,8 +33,8 @@ class Asking:
         if self._writer is not None:
             await self._writer.stop()
 
-    async def ask(self, groups: dict[str, int], more: int, partitions: int) -> None:
-        """Have `more` groups beyond the first `groups` of each run played; topics have so many `partitions`.
+    async def ask(self, groups: dict[str, int], more: int, layout: Layout) -> None:
+        """Have `more` groups beyond the first `groups` of each run played.
 
         Raises:
             DemandNotRaised: the log did not take it in time.
@@ -42,17 +42,17 @@ class Asking:
         for run in self._runs.by_demand:
             wanted = self._demand(run).of(groups.get(run.run_id, 0) + more)
             if wanted > self._runs.demanded(run.run_id):
-                await self._raise(run.run_id, wanted, partitions)
+                await self._raise(run.run_id, wanted, layout.home(run.run_id))
 
     def _demand(self, run: RunRequested) -> Demand:
         return self._demands.setdefault(run.run_id, Demand(run.run_id, run.samples, self._selection))
 
-    async def _raise(self, run_id: str, wanted: int, partitions: int) -> None:
+    async def _raise(self, run_id: str, wanted: int, partition: int) -> None:
         event = RunDemandRaised(id=f"{run_id}/demand/{wanted}", run_id=run_id, demand=wanted)
         try:
             async with asyncio.timeout(DEMAND_SECONDS):
                 writer = await self._started()
-            await writer.write(RUNS.name, event, partition_of(run_id, partitions))
+            await writer.write(RUNS.name, event, partition)
         except (NotWrittenError, KafkaError, TimeoutError) as error:
             raise DemandNotRaised(
                 f"the demand of run {run_id} could not be raised to {wanted}: {error}"

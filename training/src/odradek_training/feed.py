@@ -1,6 +1,7 @@
 """Reading a deployment's `rewards`, `runs` and `control` as a stream does: committed records only, in no group."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -9,8 +10,9 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 from aiokafka.structs import TopicPartition
 
+from odradek_runtime.growing import read_layout
 from odradek_runtime.leaving import stopped
-from odradek_runtime.partitioning import partition_of
+from odradek_runtime.partitioning import Layout
 from odradek_runtime.records import RawRecord
 from odradek_schemas.topics import CONTROL, REWARDS, RUNS
 from odradek_training.deployment import Deployment
@@ -19,6 +21,8 @@ from odradek_training.selection import Selection
 
 CONNECT_SECONDS = 30.0
 _POLL_MS = 200
+_LOOK_SECONDS = 1.0
+"""Between two looks for partitions that are being added."""
 _FETCH_WAIT_MS = 50
 """How long a fetch may wait at the end of a partition. A fetch holds up all others of the same broker."""
 
@@ -35,14 +39,12 @@ class Feed:
         self._rewards: dict[int, TopicPartition] = {}
         self._telling: list[TopicPartition] = []
         self._clients: list[AIOKafkaConsumer] = []
-
-    @property
-    def partitions(self) -> range:
-        """Those of `rewards`, which are those of each topic."""
-        return range(len(self._rewards))
+        self._expected = 0
+        self._looked = 0.0
+        self.layout = Layout((1,))
 
     async def open(self) -> None:
-        """Connect, and read what `runs` and `control` hold now.
+        """Connect, and read what `runs` and `control` hold now. `layout` is known then.
 
         Raises:
             StreamUnreachable: Kafka does not answer in time, or has no such topics.
@@ -90,6 +92,36 @@ class Feed:
         self._consumer.assign(list(seen))
         for place, offset in seen.items():
             self._consumer.seek(place, offset)
+
+    def expect(self, partitions: int) -> None:
+        """Topics have, or are about to have, so many partitions."""
+        self._expected = partitions
+
+    async def widen(self, now: bool) -> dict[int, int]:
+        """Read the partitions of `rewards` that were added, too, each from its beginning, which is given back.
+
+        Looked for `now`, or once a second. Nobody writes to one before all topics have it, so one that is not seen yet holds nothing.
+
+        Raises:
+            StreamUnreachable: Kafka does not answer in time.
+        """
+        recent = time.monotonic() - self._looked < _LOOK_SECONDS
+        if self._expected <= len(self._rewards) or (recent and not now):
+            return {}
+        self._looked = time.monotonic()
+        name = self._deployment.names.topic(REWARDS.name)
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                added = range(len(self._rewards), await self._count_afresh(name))
+                places = {partition: TopicPartition(name, partition) for partition in added}
+                starts = await self._marks.beginning_offsets(list(places.values()))
+        except (TimeoutError, KafkaError) as error:
+            raise self._unreachable(f"did not give the partitions that were added ({error!r})") from error
+        seen = await self.positions()
+        self._rewards |= places
+        begin = {partition: starts[place] for partition, place in places.items()}
+        await self.follow(seen | begin)
+        return begin
 
     async def poll(self) -> None:
         """Read what has come; wait a moment when there is nothing."""
@@ -167,14 +199,30 @@ class Feed:
                     "ODRADEK_TOPIC_PREFIX names another deployment"
                 )
         name = names.topic(REWARDS.name)
-        first = TopicPartition(name, 0)
-        self._consumer.assign([first])
-        await self._consumer.beginning_offsets([first])  # returns once the topic's own metadata are there
-        count = len(self._consumer.partitions_for_topic(name) or ())
+        count = await _count_partitions(self._consumer, name)
         self._rewards = {p: TopicPartition(name, p) for p in range(count)}
-        chosen = {partition_of(run_id, count) for run_id in self._selection.runs} or set(range(count))
+        self.layout = await read_layout(self._deployment.brokers, names, count)
+        chosen = {self.layout.home(run_id) for run_id in self._selection.runs} or set(
+            range(self.layout.homes)
+        )
         self._telling = [TopicPartition(names.topic(RUNS.name), p) for p in sorted(chosen)]
         self._telling.append(TopicPartition(names.topic(CONTROL.name), 0))
 
+    async def _count_afresh(self, name: str) -> int:
+        """By a client of its own: the others look at their metadata again after minutes."""
+        client = self._client("read_uncommitted")
+        try:
+            await client.start()
+            return await _count_partitions(client, name)
+        finally:
+            await stopped(client)
+
     def _unreachable(self, what: str) -> StreamUnreachable:
         return StreamUnreachable(f"Kafka at {self._deployment.brokers} {what}")
+
+
+async def _count_partitions(client: AIOKafkaConsumer, name: str) -> int:
+    first = TopicPartition(name, 0)
+    client.assign([first])
+    await client.beginning_offsets([first])  # returns once the topic's own metadata are there
+    return len(client.partitions_for_topic(name) or ())

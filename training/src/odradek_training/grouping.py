@@ -82,6 +82,11 @@ class Grouping:
             done.missing = max(0, done.missing - 1)
             self._release(arrival.partition)
 
+    def widen(self, partition: int, start: int) -> None:
+        """A partition was added to the topic; it is read from `start`."""
+        self._windows[partition] = Window(start)
+        self._clocks[partition] = _NEVER
+
     def advance(self, partition: int, offset: int, time: float = _NEVER) -> None:
         """All of `partition` before `offset` has been read, and all that was written before `time`."""
         self._windows[partition].advance(offset)

@@ -10,7 +10,7 @@ from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 from odradek_runtime.blobs import open_blob_store
 from odradek_runtime.intake import Intake
 from odradek_runtime.records import RawRecord, Record
-from odradek_schemas.events import Event, PolicyUpdated
+from odradek_schemas.events import Event, PartitionsAdded, PolicyUpdated
 from odradek_schemas.topics import REWARDS
 from odradek_training.arrival import Arrival
 from odradek_training.asking import Asking
@@ -125,7 +125,7 @@ class Pump:
         """Others are played for groups that were dropped: the wish is for groups to train on."""
         more = max(self._settings.ahead or 0, self._goal - self._grouping.tally.groups)
         if more > 0:
-            await self._asking.ask(self._grouping.decided, more, len(self._feed.partitions))
+            await self._asking.ask(self._grouping.decided, more, self._feed.layout)
 
     async def _finish_step(self) -> None:
         """A step is finished even if its caller is cancelled: else who waits briefly, again and again, gets nowhere."""
@@ -153,7 +153,7 @@ class Pump:
         try:
             await self._feed.poll()
             await self._take_in()
-            await self._look()
+            await self._look(await self._widen())
         except OffsetOutOfRangeError as error:
             raise PositionLost(f"the log was shortened before it was read: {error!r}") from error
         except KafkaError as error:
@@ -162,18 +162,32 @@ class Pump:
             self._waiting = False
             raise StreamIdle(self._waits_for())
 
-    async def _look(self) -> None:
+    async def _widen(self) -> set[str]:
+        """Read the partitions that were added, too. Returns the runs that have ended, none of whose are missed.
+
+        Rewards lie in added partitions only after `control` told of them, and before their run has ended.
+        """
+        ended = set(self._runs.finished)
+        new = bool(ended - self._ends.keys())
+        if new:
+            await self._feed.catch_up()
+            await self._take_in()
+        for partition, start in (await self._feed.widen(now=new)).items():
+            self._grouping.widen(partition, start)
+        return ended
+
+    async def _look(self, ended: set[str]) -> None:
         """Let time pass where a partition is read to its end, and end the runs all of whose rewards are read."""
         positions, settled = await self._feed.positions(), time.time() - SETTLE_SECONDS
         for partition, offset in positions.items():
             at_end = self._feed.at_end(partition, offset)
             self._grouping.advance(partition, offset, settled if at_end else float("-inf"))
         self._grouping.expire()
-        await self._end_runs(positions)
+        await self._end_runs(ended, positions)
 
-    async def _end_runs(self, positions: dict[int, int]) -> None:
+    async def _end_runs(self, ended: set[str], positions: dict[int, int]) -> None:
         """A run's rewards were committed before it was said to be finished: they lie before the ends as they are now."""
-        new = [run_id for run_id in self._runs.finished if run_id not in self._ends]
+        new = ended - self._ends.keys()
         if new:
             self._ends |= dict.fromkeys(new, await self._feed.ends())
         for run_id, ends in self._ends.items():
@@ -222,6 +236,9 @@ class Pump:
                 return
             case PolicyUpdated():
                 self._policies.update(told)
+                return
+            case PartitionsAdded():
+                self._feed.expect(told.counts[-1])
                 return
             case Arrival():
                 self._grouping.add(told)

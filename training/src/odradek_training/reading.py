@@ -14,6 +14,8 @@ from odradek_training.selection import Selection, task_of
 
 log = get_logger(__name__)
 
+_CONTROL = ("PolicyUpdated", "PartitionsAdded")
+
 
 class Reading:
     """Filters by header, decodes what is left, and fetches large values from the blob store.
@@ -33,7 +35,7 @@ class Reading:
         if error is not None or raw.value is None:
             return None
         if topic == CONTROL.name:
-            return record if record.envelope.type == "PolicyUpdated" else None
+            return record if record.envelope.type in _CONTROL else None
         may_want = self._selection.may_want if topic == REWARDS.name else self._runs.may_want
         return record if may_want(record.envelope) else None
 

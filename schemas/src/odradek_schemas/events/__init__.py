@@ -1,7 +1,7 @@
 """Every event that travels between the services, one module per part of the design's topic table."""
 
 from odradek_schemas.events.base import Event
-from odradek_schemas.events.control import PolicyUpdated, RunCancelled
+from odradek_schemas.events.control import PartitionsAdded, PolicyUpdated, RunCancelled
 from odradek_schemas.events.journal import (
     HarnessStuck,
     JournalAppended,
@@ -70,6 +70,7 @@ __all__ = [
     "ModelCallCompleted",
     "ModelCallFailed",
     "ModelCallRequested",
+    "PartitionsAdded",
     "PolicyUpdated",
     "PositionsCommitted",
     "ProgramFailed",

@@ -22,3 +22,17 @@ class PolicyUpdated(Event):
     @property
     def key(self) -> str:
         return self.model
+
+
+class PartitionsAdded(Event):
+    """The topics have, or are just being given, more partitions than before.
+
+    `counts`: how many they have had, the first number first. Each is more than the one before.
+    """
+
+    type: Literal["PartitionsAdded"] = "PartitionsAdded"
+    counts: list[int]
+
+    @property
+    def key(self) -> str:
+        return "partitions"

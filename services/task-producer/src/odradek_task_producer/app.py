@@ -43,7 +43,7 @@ def create_processor(settings: ProducerSettings, keys: SealingKeys | None = None
         metrics.watch(plan)
         return ProducerFold(
             plan,
-            Count(context.partition, context.partitions),
+            Count(context.partition, context.homes),
             companions=[Purger(settings, metrics)] if context.partition == 0 else [],
         )
 

@@ -95,11 +95,14 @@ class Counters:
 
 
 class Count:
-    """What finished in this partition. Counts are told absolutely, so that hearing one twice changes nothing."""
+    """What finished in this partition. Counts are told absolutely, so that hearing one twice changes nothing.
 
-    def __init__(self, partition: int, partitions: int) -> None:
+    `homes`: among how many partitions runs are dealt.
+    """
+
+    def __init__(self, partition: int, homes: int) -> None:
         self._partition = partition
-        self._partitions = partitions
+        self._homes = homes
         self._runs: dict[str, Counters] = {}
         self._changed: set[str] = set()
         self._released: set[str] = set()
@@ -147,5 +150,5 @@ class Count:
             partition=self._partition,
             counts=counts,
         )
-        owner = partition_of(run_id, self._partitions)
+        owner = partition_of(run_id, self._homes)
         return [Output(LEDGER.name, recorded), Output(RUN_PROGRESS.name, changed, owner)]

@@ -17,6 +17,7 @@ from odradek_schemas.events import (
     RunCounts,
     RunDemandRaised,
     RunFinished,
+    RunImported,
     RunPlanRecorded,
     RunRequested,
     RunStatus,
@@ -32,6 +33,9 @@ from odradek_task_producer.rows import rollout_of
 from odradek_task_producer.run import Load, Run
 
 log = get_logger(__name__)
+
+_ASKED = (RunRequested, RunImported, RunCancelRequested, RunDemandRaised)
+"""What is said to a run's own partition."""
 
 
 class Plan:
@@ -86,10 +90,16 @@ class Plan:
         self._sums.clear()
 
     def accept(self, event: Event, now: datetime) -> None:
-        """Decide on one event; what comes of it is handed out by `drain`."""
+        """Decide on one event; what comes of it is handed out by `drain`.
+
+        What is asked of a run that another partition owns is handed on: whoever leaves the choice of the partition to
+        Kafka's partitioner misses the owner where partitions were added.
+        """
         self._now = now
         decide = self._accepts.get(type(event))
-        if decide is not None:  # the others are our own words, read back, or no concern of a plan
+        if isinstance(event, _ASKED) and (home := self._home(event.run_id)) != self._context.partition:
+            self._outputs.append(Output(RUNS.name, event, home))
+        elif decide is not None:  # the others are our own words, read back, or no concern of a plan
             decide(event)
 
     def accept_unreadable(self, kind: str, run_id: str, reason: str, now: datetime) -> None:
@@ -135,6 +145,9 @@ class Plan:
             run.drop()
         self._runs.clear()
 
+    def _home(self, run_id: str) -> int:
+        return partition_of(run_id, self._context.homes)
+
     def _known(self, run_id: str) -> bool:
         return run_id in self._runs or run_id in self._over
 
@@ -142,23 +155,13 @@ class Plan:
         if self._known(event.run_id):
             log.warning("a run was requested again, ignored", run_id=event.run_id)
             return
-        problem = self._problem(event.run_id)
-        if problem:
-            self._outputs.append(self._refusal(event.run_id, FailureKind.INVALID_REQUEST, problem))
+        try:
+            check_run_id(event.run_id)
+        except ValueError as error:
+            self._outputs.append(self._refusal(event.run_id, FailureKind.INVALID_REQUEST, str(error)))
             return
         run = self._runs[event.run_id] = Run(event, started_at=self._now, demand=event.demand)
         run.job = self._loader.load(event, self._context.post)
-
-    def _problem(self, run_id: str) -> str | None:
-        try:
-            check_run_id(run_id)
-        except ValueError as error:
-            return str(error)
-        owner = partition_of(run_id, self._context.partitions)
-        if owner != self._context.partition:
-            here = self._context.partition
-            return f"written to partition {here} of runs, belongs to {owner}: use the key's default partition"
-        return None
 
     def _refusal(self, run_id: str, kind: FailureKind, reason: str) -> Output:
         """The one word on a run that was never taken up."""

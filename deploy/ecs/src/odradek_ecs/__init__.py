@@ -1,0 +1,1 @@
+"""Odradek on Amazon ECS: task definitions, services and their scaling, as code."""

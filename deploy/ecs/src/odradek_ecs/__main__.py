@@ -1,0 +1,5 @@
+"""`python -m odradek_ecs`."""
+
+from odradek_ecs.app import main
+
+main()

@@ -1,0 +1,58 @@
+"""Workers found by AWS Cloud Map, which ECS keeps: all of them. Its DNS tells at most eight addresses of a name.
+
+Source: AWS Cloud Map API reference, DiscoverInstances (1,000 instances an answer); DnsConfig, MULTIVALUE.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from odradek_runtime.logs import get_logger
+from odradek_scaling.telling import Address, FindWorkers
+
+MOST_INSTANCES = 1000
+FIND_SECONDS = 2.0
+
+log = get_logger(__name__)
+
+
+def by_cloud_map(place: str, client: Any = None) -> FindWorkers:
+    """Workers of a pool: the instances of the service of that name in a namespace. `place` is `NAMESPACE:PORT`.
+
+    Raises:
+        ValueError: it is not of this form.
+    """
+    namespace, _, port = place.rpartition(":")
+    if not namespace or not port.isdigit():
+        raise ValueError(f"{place!r} is not NAMESPACE:PORT, such as prod.odradek.internal:9400")
+    asked = client or _client()
+
+    async def find(pool: str) -> Sequence[Address]:
+        """None are found where Cloud Map does not answer: what owns work and is not asked makes a load unknown."""
+        try:
+            return await asyncio.to_thread(_instances, asked, namespace, pool, int(port))
+        except (BotoCoreError, ClientError) as error:
+            log.warning("Cloud Map does not tell where workers are", pool=pool, error=str(error))
+            return []
+
+    return find
+
+
+def _instances(client: Any, namespace: str, pool: str, port: int) -> list[Address]:
+    found = client.discover_instances(
+        NamespaceName=namespace, ServiceName=pool, MaxResults=MOST_INSTANCES, HealthStatus="ALL"
+    )["Instances"]
+    return sorted((instance["Attributes"]["AWS_INSTANCE_IPV4"], port) for instance in found)
+
+
+def _client() -> Any:
+    config = Config(
+        connect_timeout=FIND_SECONDS,
+        read_timeout=FIND_SECONDS,
+        retries={"mode": "standard", "total_max_attempts": 2},
+    )
+    return boto3.client("servicediscovery", config=config)
