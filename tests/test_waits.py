@@ -48,6 +48,7 @@ PACES = {
     "odradek_model_gateway.upstream.KEEPALIVE_SECONDS",
     "odradek_runtime.concurrent.IDLE_SECONDS",
     "odradek_runtime.gathering.LEAST_SECONDS",
+    "odradek_training.feed._LOOK_SECONDS",
     "odradek_runtime.gathering.MOST_PAUSE_SECONDS",
     "odradek_runtime.gathering.MOST_SECONDS",
     "odradek_runtime.log_follower.POLL_SECONDS",

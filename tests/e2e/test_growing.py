@@ -134,10 +134,13 @@ async def test_partitions_are_added_under_live_rollouts(grown: Grown, tmp_path: 
 
     old = asked(grown, data, "mcqa")["run_id"]
     scores = grown.json("results", old, "--rollouts")["rollouts"]
-    live = asked(grown, data, "mcqa_patient", "--detach", "--concurrency", "6")["run_id"]
+    wishes = ("--detach", "--concurrency", "6", "--demand", str(planned // 3))
+    live = asked(grown, data, "mcqa_patient", *wishes)["run_id"]
     async with grown.stream(live) as watched, grown.stream(live) as stored:
         checkpoint = [(await anext(stored)).task_id]
         position = stored.position()
+
+        await watched.want(2 * TASKS // 3)  # so that rollouts are under way
 
         # The tool dies in the middle: who looks is told, who starts is refused, who plays goes on.
         (grown.stack.faults / "odradek.grow.topic").write_text("kill 5")
@@ -153,6 +156,7 @@ async def test_partitions_are_added_under_live_rollouts(grown: Grown, tmp_path: 
 
         for kind in ("model-gateway", "verifier-worker", "env-worker", "agent-worker", "task-producer"):
             await grown.replace(kind)
+        await watched.want(TASKS)
         grown.odradek("watch", live)
         seen = [group async for group in watched]
     new = asked(grown, data, "mcqa")["run_id"]
