@@ -89,7 +89,7 @@ def play(stack: RunningStack, rows: Path) -> None:
     rows.write_text((json.dumps(row) + "\n") * 8)
     samples = str(ROLLOUTS // 8)
     wishes = ["--model", "planned", "--input", str(rows), "--samples", samples, "--concurrency", str(AT_ONCE)]
-    command(stack, "run", "chaos", *wishes, "--timeout", str(RUN_SECONDS))
+    command(stack, "run", "chaos", *wishes)
 
 
 def until_small(steps: Path) -> None:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from odradek_cli.errors import CliError, Exit
 from odradek_cli.kafka import Log
-from odradek_cli.standing import Behind, Pool, Standing, Wait
+from odradek_cli.standing import Behind, Standing, Wait
 from odradek_cli.unfinished import Asked, Rollout, Unfinished
 from odradek_runtime.groups import INPUTS, Groups, Member, Part, open_groups
 from odradek_runtime.positions import Position, PositionError
@@ -116,18 +116,12 @@ class _Survey:
             self._counts(queued, playing),
             tuple(waits),
             tuple([behind async for behind in self._behind()]),
-            {worker: self._pool(worker) for worker in WORKERS},
+            {worker: self._passed(worker) for worker in WORKERS},
         )
 
-    def _pool(self, worker: str) -> Pool:
-        waiting = begun = passed = 0
-        for part in self._parts(INPUTS[worker]):
-            position, (start, end) = self._positions[worker].get(part), self._bounds[part]
-            offset = start if position is None else max(start, position.offset)
-            waiting += max(0, end - offset)
-            begun += len(position.unfinished) if position else 0
-            passed += offset
-        return Pool(waiting, begun, passed)
+    def _passed(self, worker: str) -> int:
+        offsets = {part: position.offset for part, position in self._positions[worker].items()}
+        return sum(offsets.get(part, self._bounds[part][0]) for part in self._parts(INPUTS[worker]))
 
     def _counts(self, queued: list[Wait], playing: list[Rollout]) -> dict[str, int]:
         counts = {kind: sum(wait.kind == kind for wait in queued) for _topic, _worker, kind in _QUEUES}
