@@ -4,7 +4,7 @@
 
 Each rollout has one tool call that takes three seconds, and an env-worker has four threads for such calls: so that the
 pool is too small is a matter of waiting, not of this machine's cores. All rollouts come at once; the pool may grow to
-four. Adds a line to `benchmarks/results/` and draws `docs/autoscaling.svg`.
+four. Adds a line to `benchmarks/results/`, writes the tables of the pages anew and draws `docs/autoscaling.svg`.
 """
 
 import json
@@ -20,6 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks import report
 from benchmarks.harness.curves import Curve, draw
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.results import RESULTS, Results
@@ -160,6 +161,7 @@ def main() -> None:
     latest = results.latest["autoscaling"]
     print(f"autoscaling: {json.dumps(latest['figures'])}", file=sys.stderr)
     PICTURE.write_text(picture(latest))
+    report.write()
 
 
 if __name__ == "__main__":
