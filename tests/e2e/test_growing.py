@@ -1,5 +1,6 @@
 """Partitions are added while rollouts are played: nothing is lost, and what was played before is found as ever."""
 
+import asyncio
 import json
 import os
 import signal
