@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
@@ -13,7 +14,7 @@ from odradek_runtime.names import Names
 from tests.docker.playing import play
 from tests.docker.stack import DockerStack, until
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(600, func_only=True)]
 
 OURS = ("task-producer", "agent-worker", "env-worker", "verifier-worker", "model-gateway")
 
@@ -109,6 +110,29 @@ async def test_a_pool_grows_and_shrinks(stack: DockerStack) -> None:
     assert await members(stack, "agent-worker") == 1, "who stops leaves the group at once"
     assert await members(stack, "env-worker") == 1
     await run.ends_clean()
+
+
+POLICY = """\
+[env-worker]
+target = 4
+max = 3
+grow_seconds = 0
+shrink_seconds = 5
+"""
+
+
+async def test_the_autoscaler_follows_the_load(stack: DockerStack, tmp_path: Path) -> None:
+    policy = tmp_path / "autoscale.toml"
+    policy.write_text(POLICY)
+    run = await play(stack)
+    profile = ["--profile", "scale"]
+    stack.compose(*profile, "up", "--detach", "--no-deps", "autoscaler", ODRADEK_AUTOSCALE_FILE=str(policy))
+    until(lambda: len(stack.containers("env-worker")) == 3, "open sessions make the pool grow")
+    await run.ends_clean()
+    until(lambda: len(stack.containers("env-worker")) == 1, "and it shrinks when none are open")
+    listed = stack.compose("ps", "--all", "--quiet", "env-worker").split()
+    assert listed == stack.containers("env-worker"), "none is left stopped"
+    stack.compose(*profile, "rm", "--stop", "--force", "autoscaler", ODRADEK_AUTOSCALE_FILE=str(policy))
 
 
 async def test_an_upgrade_loses_nothing(stack: DockerStack) -> None:
