@@ -113,7 +113,10 @@ def constants() -> Iterator[str]:
     """Every number of seconds that a module of the product names."""
     for folder in (
         *ROOT.glob("services/*/src"),
-        *(ROOT / name / "src" for name in ("sdk", "runtime", "scoring", "training", "local", "cli", "deploy/ecs")),
+        *(
+            ROOT / name / "src"
+            for name in ("sdk", "runtime", "scoring", "training", "local", "cli", "deploy/ecs")
+        ),
     ):
         for path in folder.rglob("*.py"):
             module = ".".join(path.relative_to(folder).with_suffix("").parts)
