@@ -60,7 +60,7 @@ RUN --mount=type=bind,from=tools,source=/tools,target=/tools --mount=type=bind,s
     --mount=type=secret,id=ca_bundle --mount=type=cache,target=/root/.cache \
     /tools/uv --quiet venv --python "$(command -v python3)" /opt/odradek && /tools/install base
 RUN --mount=type=bind,from=tools,source=/tools,target=/tools --mount=type=bind,from=wheels,source=/wheels,target=/wheels \
-    /tools/install --own odradek odradek-runtime
+    /tools/install --own odradek 'odradek-runtime[s3,msk]'
 WORKDIR /var/lib/odradek
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=6 \
     CMD ["python", "/usr/local/lib/odradek/ready.py"]
@@ -144,13 +144,25 @@ USER root
 RUN --mount=type=bind,from=tools,source=/tools,target=/tools --mount=type=bind,source=locks,target=/locks \
     --mount=type=secret,id=ca_bundle --mount=type=cache,target=/root/.cache /tools/install cli
 RUN --mount=type=bind,from=tools,source=/tools,target=/tools --mount=type=bind,from=wheels,source=/wheels,target=/wheels \
-    /tools/install --own odradek-cli 'odradek[parquet]'
+    /tools/install --own odradek-cli 'odradek[parquet]' 'odradek-scaling[docker]'
 USER 10001:10001
 HEALTHCHECK NONE
 WORKDIR /work
 ENTRYPOINT ["odradek"]
 ARG VERSION REVISION CREATED
 LABEL org.opencontainers.image.title="Odradek command" org.opencontainers.image.version=$VERSION \
+    org.opencontainers.image.revision=$REVISION org.opencontainers.image.created=$CREATED
+
+FROM base AS load-exporter
+USER root
+RUN --mount=type=bind,from=tools,source=/tools,target=/tools --mount=type=bind,source=locks,target=/locks \
+    --mount=type=secret,id=ca_bundle --mount=type=cache,target=/root/.cache /tools/install load-exporter
+RUN --mount=type=bind,from=tools,source=/tools,target=/tools --mount=type=bind,from=wheels,source=/wheels,target=/wheels \
+    /tools/install --own 'odradek-scaling[cloudwatch]'
+USER 10001:10001
+ENTRYPOINT ["odradek-load-exporter"]
+ARG VERSION REVISION CREATED
+LABEL org.opencontainers.image.title="Odradek load exporter" org.opencontainers.image.version=$VERSION \
     org.opencontainers.image.revision=$REVISION org.opencontainers.image.created=$CREATED
 
 FROM base AS local-model

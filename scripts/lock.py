@@ -45,7 +45,8 @@ IMAGES = {
     "env-worker": ("odradek-env-worker", CLOUD, *PLAYS),
     "verifier-worker": ("odradek-verifier-worker", CLOUD, *PLAYS),
     "model-gateway": ("odradek-model-gateway", CLOUD),
-    "cli": ("odradek-cli", "odradek[parquet]", CLOUD, *PLAYS),
+    "cli": ("odradek-cli", "odradek[parquet]", "odradek-scaling[docker]", CLOUD, *PLAYS),
+    "load-exporter": ("odradek-scaling[cloudwatch]", CLOUD),
 }
 """The images by target of the Dockerfile, and the packages of the workspace that each is made of."""
 

@@ -16,10 +16,13 @@ from odradek_cli.errors import CliError, Exit, as_cli_error
 from odradek_cli.models import configured_models, parse_model
 from odradek_cli.run_ids import new_run_id
 from odradek_runtime.access import Signer, TrainerAccess, create_secret
+from odradek_runtime.sealing import Opener, Sealer
 from odradek_schemas.ids import check_run_id
 
 COMMANDS = [
     ["up"],
+    ["scale"],
+    ["autoscale"],
     ["down"],
     ["status"],
     ["run"],
@@ -32,6 +35,7 @@ COMMANDS = [
     ["list"],
     ["validate"],
     ["doctor"],
+    ["keys"],
     ["token"],
     ["serve"],
     ["env"],
@@ -360,3 +364,33 @@ def test_without_a_secret_it_says_where_one_comes_from(
     failed = odradek("token")
     assert failed.exit_code == Exit.SOMETHING_MISSING
     assert "odradek up makes one" in failed.stderr
+
+
+def test_keys_are_made_once_and_for_their_owner_alone(odradek: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "keys"
+    names = {
+        "public-key": folder / "public",
+        "private-key": folder / "private",
+        "access-secret": folder / "secret",
+    }
+    options = [word for name, path in names.items() for word in (f"--{name}", str(path))]
+    assert odradek("keys", *options).exit_code == 0
+    made = {path: path.read_bytes() for path in names.values()}
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in made)
+    box = Sealer.from_file(names["public-key"]).seal({"answer": 42})
+    assert Opener.from_file(names["private-key"]).open(box) == {"answer": 42}
+    Signer.from_file(names["access-secret"])
+
+    names["access-secret"].unlink()
+    assert odradek("keys", *options).exit_code == 0
+    assert names["public-key"].read_bytes() == made[names["public-key"]]
+    assert names["private-key"].read_bytes() == made[names["private-key"]]
+    assert names["access-secret"].exists()
+
+
+def test_keys_where_nothing_can_be_written_name_the_file(odradek: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    path = str(tmp_path / "file" / "key")
+    done = odradek("keys", "--public-key", path, "--private-key", path, "--access-secret", path)
+    assert done.exit_code == Exit.INVALID_INPUT
+    assert "file" in done.output

@@ -1,5 +1,6 @@
 """A deployment is made, made again, changed and removed, against moto."""
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -75,8 +76,7 @@ def test_a_life(config: Config, aws: Aws, edit: Edit, calls: Any, push: Callable
 
     assert up(config, aws) == planned
     assert {line.split()[0] for line in planned} == {"create"}
-    counts = {name: one["desiredCount"] for name, one in services().items()}
-    assert counts == {"load-exporter": 1} | {name: pool.min for name, pool in config.pools.items()}
+    assert set(services()) == set(SERVICES)
     assert "planted" not in repr([asked for name, asked in calls.made]), "secrets are named, never read"
 
     calls.made.clear()
@@ -102,12 +102,11 @@ def test_a_life(config: Config, aws: Aws, edit: Edit, calls: Any, push: Callable
     )
     assert up(newer, aws) == ["change service env-worker"], "rolled back, by ECS or by hand"
 
-    awake = edit("min = 0\nmax = 32", "min = 1\nmax = 24")
+    awake = edit("min = 0\nmax = 16", "min = 1\nmax = 12")
     assert sorted(up(awake, aws)) == [
-        "change service env-worker",
-        "change target env-worker",
-        "remove alarm env-worker",
-        "remove policy env-worker/wake",
+        "change target verifier-worker",
+        "remove alarm verifier-worker",
+        "remove policy verifier-worker/wake",
     ]
 
     told(remove_all(aws))
@@ -116,11 +115,18 @@ def test_a_life(config: Config, aws: Aws, edit: Edit, calls: Any, push: Callable
 
 
 def test_what_is_missing_is_told_at_once_and_nothing_is_made(
-    config: Config, aws: Aws, edit: Edit, calls: Any
+    world: Path, config: Config, aws: Aws, edit: Edit, calls: Any
 ) -> None:
+    boto3.client("ssm").put_parameter(Name="/odradek/key", Value="planted", Type="SecureString")
+    calls.made.clear()
+    text = world.read_text()
+    for name, parameter in (("public", "odradek/key"), ("private", "odradek/none")):
+        arn = f"arn:aws:ssm:eu-central-1:123456789012:parameter/{parameter}"
+        text = re.sub(rf'sealing_{name}_key = ".*"', f'sealing_{name}_key = "{arn}"', text)
+    world.write_text(re.sub("(access_secret = .*):eu-central-1:", r"\1:us-east-1:", text))
     edit(config.network.subnets[0], "subnet-00000000000000000")
     edit('"s3://example-odradek-blobs', '"s3://nobodys-blobs')
-    edit("secret:odradek/access", "secret:odradek/excess")
+    edit("secret:odradek/openai", "secret:odradek/closed")
     broken = edit('version = "0.1.0"', 'version = "9.9.9"')
 
     with pytest.raises(DeployError) as error:
@@ -128,9 +134,15 @@ def test_what_is_missing_is_told_at_once_and_nothing_is_made(
     lines = str(error.value).splitlines()
     assert "network.subnets: there is no subnet-00000000000000000 in eu-central-1" in lines
     assert any(line.startswith("blob_store: there is no bucket nobodys-blobs") for line in lines)
-    assert any("secret:odradek/excess" in line and "create-secret" in line for line in lines)
+    assert any("secret:odradek/closed" in line and "create-secret" in line for line in lines)
+    assert any(":us-east-1:" in line and "is not in eu-central-1" in line for line in lines)
+    [parameter] = [line for line in lines if line.startswith("parameter ")]
+    assert parameter.startswith(
+        "parameter arn:aws:ssm:eu-central-1:123456789012:parameter/odradek/none: is not there"
+    )
     assert sum(line.startswith("image ") for line in lines) == len(WORKERS) + 2
     assert calls.changes() == []
+    assert not calls.of("ssm.GetParameter"), "what secrets hold is never asked"
 
 
 def test_what_belongs_to_somebody_else_is_left_alone(config: Config, aws: Aws, calls: Any) -> None:
@@ -160,15 +172,15 @@ def test_what_fails_is_told_with_its_reason_and_gone_on_with(config: Config, aws
 
     def gave_up(answer: dict[str, Any]) -> None:
         for service in answer["services"]:
+            failed = service["serviceName"] == "env-worker"
             service["runningCount"] = service["desiredCount"]
-            if service["serviceName"] == "env-worker":
-                service["deployments"][0] |= {
-                    "rolloutState": "FAILED",
-                    "rolloutStateReason": "tasks failed to start",
-                }
+            service["deployments"][0]["rolloutState"] = "FAILED" if failed else "COMPLETED"
+            service["deployments"][0]["rolloutStateReason"] = (
+                "tasks failed to start" if failed else "it is there"
+            )
 
     calls.altered["DescribeServices"] = gave_up
-    assert [one.name for one in standings(aws) if not one.is_well] == ["env-worker"]
+    assert [(one.name, one.state) for one in standings(aws) if not one.is_well] == [("env-worker", "FAILED")]
     revisions = {name: one["taskDefinition"] for name, one in services().items()}
     with pytest.raises(DeployError, match=r"service env-worker: its new tasks .* tasks failed to start"):
         wait_until_well(aws, revisions)
