@@ -39,6 +39,7 @@ about = "Tells all that its environment holds"
 dialect = "chat"
 streams = false
 command = ["sh", "-c", "printenv | tr '\\\\n' ' '"]
+stdin = "{prompt}"
 [environment]
 MODEL = "{model}"
 [result]
