@@ -28,6 +28,7 @@ PACES = {
     "odradek.verifiers.mathematics.AGAIN_SECONDS",
     "odradek.verifiers.reward_models.FIRST_PAUSE_SECONDS",
     "odradek_cli.attendance.LOOK_SECONDS",
+    "odradek_cli.commands.autoscale.EVERY_SECONDS",
     "odradek_cli.watching.PLAIN_EVERY_SECONDS",
     "odradek_cli.watching.SILENCE_SECONDS",
     "odradek_runtime.groups.AGAIN_SECONDS",
@@ -74,6 +75,7 @@ PACES = {
     "odradek_verifier_worker.rescores.LOOK_SECONDS",
     "odradek_verifier_worker.rescores.PIECE_SECONDS",
     "odradek_verifier_worker.verifier.LOOK_SECONDS",
+    "odradek_scaling.meter.FRESH_SECONDS",
     "odradek_scoring.child._REPORT_SECONDS",
     "odradek_scoring.pool._BATCH_SECONDS",
     "odradek_scoring.pool._SLOW_SECONDS",
@@ -117,7 +119,7 @@ def constants() -> Iterator[str]:
         *ROOT.glob("services/*/src"),
         *(
             ROOT / name / "src"
-            for name in ("sdk", "runtime", "scoring", "training", "local", "cli", "deploy/ecs")
+            for name in ("sdk", "runtime", "scoring", "scaling", "training", "local", "cli", "deploy/ecs")
         ),
     ):
         for path in folder.rglob("*.py"):

@@ -18,7 +18,7 @@ from tests.kubernetes.chart import (
     render,
     values,
 )
-from tests.kubernetes.installing import Tools, is_installed, tools
+from tests.kubernetes.installing import Tools
 from tests.kubernetes.rules import broken
 
 pytestmark = pytest.mark.kubernetes
@@ -137,13 +137,6 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "a file of models that is none": (['odradekToml="[models"'], "odradekToml"),
     "a password in Redis' URL": (['redis.url="redis://:secret@host:6379/0"'], "/redis/url"),
 }
-
-
-@pytest.fixture(scope="module")
-def installed() -> Tools:
-    if not is_installed():
-        pytest.skip("Helm is not installed: make test-kubernetes")
-    return tools()
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -1,8 +1,8 @@
 {{/* Names, labels and what all pods have in common. */}}
 
 {{- define "odradek.name" -}}
-{{- if contains .Chart.Name .Release.Name -}}{{ .Release.Name | trunc 40 | trimSuffix "-" }}
-{{- else -}}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" }}{{ end -}}
+{{- if contains .Chart.Name .Release.Name -}}{{ .Release.Name | trunc 36 | trimSuffix "-" }}
+{{- else -}}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 36 | trimSuffix "-" }}{{ end -}}
 {{- end }}
 
 {{/* (list root component) */}}
