@@ -160,7 +160,7 @@ def test_every_worker_is_scraped_and_every_rule_can_be_evaluated(prometheus: Pro
     }
     groups = prometheus.ask("rules")["groups"]
     health = {rule["name"]: (rule["health"], rule.get("lastError")) for g in groups for rule in g["rules"]}
-    assert len(health) >= 28
+    assert len(health) >= 29
     assert {name: state for name, state in health.items() if state[0] != "ok"} == {}
 
 
