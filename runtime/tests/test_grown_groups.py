@@ -3,6 +3,8 @@
 import pytest
 from runtime_lab import CALLS, RESULTS, Echo, Lab, call
 
+from odradek_runtime.log_writer import LogWriter
+from odradek_runtime.names import Names
 from odradek_schemas.events import PartitionsAdded
 from odradek_schemas.topics import positions_topic
 
@@ -43,3 +45,15 @@ async def test_a_static_member_that_was_killed_owns_the_added_partitions_when_it
     await lab.owning(second)
     await lab.send(CALLS, [call(n) for n in range(1, 3)], partition=3)
     assert len(await lab.answered(3)) == 3
+
+
+async def test_a_writer_writes_to_partitions_that_were_added_while_it_was_open(lab: Lab) -> None:
+    """Caught: the client looks at a topic's partitions again after minutes, and fails until then."""
+    writer = LogWriter(lab.settings().brokers, "test", Names(lab.prefix), lab.blobs, seconds=10.0)
+    await writer.start()
+    try:
+        await writer.write(CALLS, call(0), 0)
+        await lab.grow(GROWN, CALLS)
+        await writer.write(CALLS, call(1), GROWN - 1)
+    finally:
+        await writer.stop()
