@@ -134,12 +134,12 @@ def scraped(rendered: Rendered) -> Iterator[str]:
 
 
 def drained(rendered: Rendered) -> Iterator[str]:
-    """Nothing is killed while it drains: three times the drain, and 40 s, after what goes before SIGTERM."""
+    """Nothing is killed while it drains: three times the drain, and a minute, after what goes before SIGTERM."""
     for pod in rendered.pods():
         if pod.component in WORKERS:
             drain = float(rendered.environment(pod)["ODRADEK_DRAIN_TIMEOUT_SECONDS"])
             sleep = pod.container.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
-            if pod.spec["terminationGracePeriodSeconds"] < sleep + 3 * drain + 40:
+            if pod.spec["terminationGracePeriodSeconds"] < sleep + 3 * drain + 60:
                 yield f"{pod.component} is killed while it drains"
 
 
