@@ -63,6 +63,10 @@ test-kubernetes: .venv/dev.done ## Install Helm and kubeconform (Go is needed, 1
 test-docker: .venv/dev.done ## Build the images, bring up docker-compose.yml, and strike, scale and upgrade it (needs a Docker daemon)
 	@$(BIN)/python -m tests.docker $(PYTEST)
 
+.PHONY: test-ecs
+test-ecs: .venv/dev.done ## Start the containers of ECS's task definitions in Docker, with the real images (needs a Docker daemon)
+	@$(BIN)/python -m tests.ecs $(PYTEST)
+
 .PHONY: check
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh
 	@echo "ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .

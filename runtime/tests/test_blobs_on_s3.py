@@ -164,6 +164,17 @@ async def test_what_is_missing_is_told_from_a_missing_bucket(store: KeptBlobs, s
             await doing
 
 
+async def test_what_is_missing_is_told_from_what_is_denied(store: KeptBlobs, s3: S3Server) -> None:
+    """Caught: a lost blob for which a worker asks until it ends: S3 denies access to it, where listing is restricted."""
+    reference = await store.put(b"thread")
+    denied = refusal(403, "AccessDenied")
+    s3.fault = lambda request: denied if request.path.endswith(".zst") else None
+    with pytest.raises(BlobNotFound, match=NONE_SUCH):
+        await store.get(NONE_SUCH)
+    with pytest.raises(StoreRefused, match="access denied"):
+        await store.get(reference)
+
+
 @pytest.mark.parametrize(
     ("status", "code", "told"),
     [
