@@ -44,6 +44,14 @@ _GATEWAY_FIGURES = {
         for q in ("p50", "p90", "p99")
     },
 }
+_AUTOSCALING_FIGURES = {
+    "most_load": "highest load: open sessions, or actions that wait",
+    "most_backlog": "most actions that wait",
+    "most_workers": "most env-workers",
+    "seconds_to_most_workers": "until they all lived, s",
+    "run_seconds": "until the run was over, s",
+    "seconds_to_one_worker": "until one was left, s",
+}
 _LOADS = [sizing.Load(in_flight) for in_flight in (100, 10_000, 1_000_000)]
 _SHORT_LOADS = [sizing.Load(in_flight, seconds=10, calls=1) for in_flight in (100, 10_000, 1_000_000)]
 _TITLES = {SINGLE_TURN.name: SINGLE_TURN.title, MULTI_STEP.name: MULTI_STEP.title}
@@ -66,6 +74,9 @@ def rendered(latest: tables.Latest, lines: Sequence[Line]) -> Mapping[str, Calla
         "budget-single-turn": lambda: tables.budget(latest, "budget.single_turn"),
         "budget-multi-step": lambda: tables.budget(latest, "budget.multi_step"),
         "gateway": lambda: tables.side_by_side(latest, _GATEWAY, _GATEWAY_FIGURES),
+        "autoscaling": lambda: tables.side_by_side(
+            latest, {"autoscaling": "from the run's start"}, _AUTOSCALING_FIGURES
+        ),
         "history": lambda: tables.history(lines, (*GOALS, *LONG_GOALS)),
         "provenance": lambda: tables.provenance(latest),
         "each-rollout": lambda: sizing.each_rollout(sizing.Measured(latest)),

@@ -28,10 +28,17 @@ PACES = {
     "odradek.verifiers.mathematics.AGAIN_SECONDS",
     "odradek.verifiers.reward_models.FIRST_PAUSE_SECONDS",
     "odradek_cli.attendance.LOOK_SECONDS",
+    "odradek_cli.commands.autoscale.EVERY_SECONDS",
     "odradek_cli.watching.PLAIN_EVERY_SECONDS",
     "odradek_cli.watching.SILENCE_SECONDS",
     "odradek_runtime.groups.AGAIN_SECONDS",
+    "odradek_cli.live_view.LONG_SECONDS",
     "odradek_cli.standing.BEHIND_SECONDS",
+    "odradek_ecs.aws.LOOK_SECONDS",
+    "odradek_ecs.scaling.WAKE_AGAIN_SECONDS",
+    "odradek_ecs.scaling.WAKE_SECONDS",
+    "odradek_ecs.services.DNS_SECONDS",
+    "odradek_ecs.task.RESTART_AFTER_SECONDS",
     "odradek_env_worker.programs.launcher._LOOK_SECONDS",
     "odradek_env_worker.gateway.LOOK_SECONDS",
     "odradek_local.health.ASK_EVERY_S",
@@ -48,6 +55,7 @@ PACES = {
     "odradek_model_gateway.upstream.KEEPALIVE_SECONDS",
     "odradek_runtime.concurrent.IDLE_SECONDS",
     "odradek_runtime.gathering.LEAST_SECONDS",
+    "odradek_training.feed._LOOK_SECONDS",
     "odradek_runtime.gathering.MOST_PAUSE_SECONDS",
     "odradek_runtime.gathering.MOST_SECONDS",
     "odradek_runtime.log_follower.POLL_SECONDS",
@@ -67,6 +75,7 @@ PACES = {
     "odradek_verifier_worker.rescores.LOOK_SECONDS",
     "odradek_verifier_worker.rescores.PIECE_SECONDS",
     "odradek_verifier_worker.verifier.LOOK_SECONDS",
+    "odradek_scaling.meter.FRESH_SECONDS",
     "odradek_scoring.child._REPORT_SECONDS",
     "odradek_scoring.pool._BATCH_SECONDS",
     "odradek_scoring.pool._SLOW_SECONDS",
@@ -108,7 +117,10 @@ def constants() -> Iterator[str]:
     """Every number of seconds that a module of the product names."""
     for folder in (
         *ROOT.glob("services/*/src"),
-        *(ROOT / name / "src" for name in ("sdk", "runtime", "scoring", "training", "local", "cli")),
+        *(
+            ROOT / name / "src"
+            for name in ("sdk", "runtime", "scoring", "scaling", "training", "local", "cli", "deploy/ecs")
+        ),
     ):
         for path in folder.rglob("*.py"):
             module = ".".join(path.relative_to(folder).with_suffix("").parts)

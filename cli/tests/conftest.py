@@ -197,7 +197,13 @@ class World:
     def write_raw(self, topic: str, partition: int, value: bytes, headers: list[tuple[str, bytes]]) -> None:
         asyncio.run(self._write_raw(topic, partition, value, headers))
 
-    async def _write(self, events: tuple[Event, ...], timestamp_ms: int | None = None) -> None:
+    def write_as_of(self, partitions: int, *events: Event) -> None:
+        """The same, where events belong among so many partitions."""
+        asyncio.run(self._write(events, partitions=partitions))
+
+    async def _write(
+        self, events: tuple[Event, ...], timestamp_ms: int | None = None, partitions: int = PARTITIONS
+    ) -> None:
         async with (
             AIOKafkaProducer(
                 bootstrap_servers=self.bootstrap, transactional_id=f"{self.prefix}test"
@@ -210,7 +216,7 @@ class World:
                     self.prefix + topic.name,
                     record.value,
                     key=record.key,
-                    partition=partition_of(event.key, PARTITIONS),
+                    partition=partition_of(event.key, partitions),
                     headers=list(record.headers),
                     timestamp_ms=timestamp_ms,
                 )

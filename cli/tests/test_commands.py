@@ -21,6 +21,8 @@ from odradek_schemas.ids import check_run_id
 
 COMMANDS = [
     ["up"],
+    ["scale"],
+    ["autoscale"],
     ["down"],
     ["status"],
     ["run"],
@@ -29,6 +31,7 @@ COMMANDS = [
     ["results"],
     ["show"],
     ["cancel"],
+    ["blobs", "gc"],
     ["list"],
     ["validate"],
     ["doctor"],

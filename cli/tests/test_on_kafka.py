@@ -16,6 +16,7 @@ from odradek_cli.deployment import find_deployment
 from odradek_cli.errors import Exit
 from odradek_cli.kafka import Found, open_log
 from odradek_runtime.blobs import FileBlobStore, open_blob_store, reference_of
+from odradek_runtime.partitioning import partition_of
 from odradek_schemas.codec import encode, with_reference
 from odradek_schemas.events import (
     BadRow,
@@ -31,15 +32,22 @@ from odradek_schemas.topics import RUNS, TOPICS, Topic
 
 pytestmark = pytest.mark.kafka
 
+PARTITIONS, GROWN = 3, 7
+
 
 def read(topic: Topic) -> list[Any]:
     """What is on a topic."""
+    return [found.event for found in found_on(topic)]
+
+
+def found_on(topic: Topic) -> list[Found]:
+    """The same, and where it lies."""
 
     async def scan() -> list[Found]:
         async with open_log(find_deployment()) as log:
             return await log.scan(topic)
 
-    return [found.event for found in asyncio.run(scan())]
+    return asyncio.run(scan())
 
 
 def finished_run(makes: Any) -> list[Any]:
@@ -337,7 +345,36 @@ def test_topics_are_compared_and_created(kafka: str, prefix: str, odradek: Any) 
     assert "as declared" in again.stdout
     other = odradek("topics", "apply", "--bootstrap", kafka, "--prefix", prefix, "--partitions", "3")
     assert other.exit_code == Exit.NO_STACK
-    assert "never changed" in other.stderr
+    assert "`odradek topics grow --partitions 3`" in other.stderr
+
+
+def test_after_partitions_were_added_old_and_new_are_found(world: Any, makes: Any, odradek: Any) -> None:
+    old, new = makes.trajectory("r/0/0"), makes.trajectory("r/1/0")
+    world.write(makes.run(), old, makes.reward(0, 0, 1.0), makes.progress(1, reward_sum=1.0))
+    foreseen = odradek("topics", "grow", "--partitions", str(GROWN), "--dry-run")
+    assert f"tasks: would get {GROWN} partitions" in foreseen.stdout
+    assert "tasks: has" not in foreseen.stdout
+    grown = odradek("topics", "grow", "--partitions", str(GROWN))
+    assert (
+        f"set ODRADEK_PARTITIONS={GROWN} and start again, in this order: model-gateway (0 alive)"
+        in grown.stdout
+    )
+    again = odradek("topics", "grow", "--partitions", str(GROWN))
+    assert again.stdout == f"all topics have {GROWN} partitions\n"
+    assert json.loads(odradek("topics", "grow", "--partitions", str(GROWN), "--json").stdout)["grown"] == []
+    less = odradek("topics", "grow", "--partitions", "1")
+    assert less.exit_code == Exit.NO_STACK
+    assert "never takes partitions away" in less.stderr
+    assert odradek("topics", "diff").exit_code == Exit.SOMETHING_MISSING
+
+    world.write_as_of(GROWN, new, makes.reward(1, 0, 0.0))
+    for rollout in ("r/0/0", "r/1/0"):
+        assert odradek("show", rollout).exit_code == 0
+    results = json.loads(odradek("results", "r", "--json").stdout)
+    assert sorted(reward["reward"] for reward in results["rollouts"]) == [0.0, 1.0]
+    assert odradek("cancel", "r").exit_code == 0
+    (asked,) = [found for found in found_on(RUNS) if found.event.type == "RunCancelRequested"]
+    assert asked.place.partition == partition_of("r", PARTITIONS)
 
 
 def test_missing_topics_are_named(
@@ -353,7 +390,7 @@ def test_missing_topics_are_named(
 
 async def _partition(key: str) -> int:
     async with open_log(find_deployment()) as log:
-        return log.partition_of(key)
+        return log.home(key)
 
 
 def test_a_re_score_of_an_environment_begins_with_the_log(world: Any, makes: Any, odradek: Any) -> None:

@@ -7,6 +7,8 @@ import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
 from runtime_lab import CALLS, Echo, Lab, Program, Tally, call, until, until_async
@@ -14,6 +16,7 @@ from runtime_lab import CALLS, Echo, Lab, Program, Tally, call, until, until_asy
 from odradek_runtime.brokers import Brokers
 from odradek_runtime.topics import apply_topics
 from odradek_schemas.events import PolicyUpdated, RunCancelled
+from tests.support.s3 import S3Server, s3_server
 
 pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("all_topics")]
 
@@ -121,20 +124,20 @@ async def _reports(port: int, line: str) -> bool:
     return line in (await get(port, "/metrics"))[1]
 
 
-async def test_says_what_is_wrong_in_one_line_and_ends(lab: Lab) -> None:
+async def test_says_what_is_wrong_in_one_line_and_ends(lab: Lab, s3: S3Server, tmp_path: Path) -> None:
     """Caught: a traceback for what a person must put right; a start that waits for ever."""
+    (tmp_path / "file").touch()
     nobody = f"127.0.0.1:{free_port()}"
-    wrong = {
-        "is Kafka running": lab.start_program(
-            "echo", "service", bootstrap_servers=nobody, broker_timeout_seconds=1
-        ),
-        "Set ODRADEK_PARTITIONS=2, or run `odradek topics grow --partitions 3`": lab.start_program(
-            "echo", "service", partitions=3
-        ),
-        "odradek topics apply": lab.start_program("echo", "service", topic_prefix="nobody."),
-        "expected file:///": lab.start_program("echo", "service", blob_store="ftp://x"),
+    wrong: dict[str, dict[str, Any]] = {
+        "is Kafka running": {"bootstrap_servers": nobody, "broker_timeout_seconds": 1},
+        "Set ODRADEK_PARTITIONS=2, or run `odradek topics grow --partitions 3`": {"partitions": 3},
+        "odradek topics apply": {"topic_prefix": "nobody."},
+        "expected file:///": {"blob_store": "ftp://x"},
+        "there is no such bucket": {"blob_store": "s3://nowhere"},
+        "must name a folder that can be made": {"blob_store": (tmp_path / "file" / "blobs").as_uri()},
     }
-    for words, program in wrong.items():
+    for words, settings in wrong.items():
+        program = lab.start_program("echo", "service", **settings)
         assert await program.ended() == 1
         (line,) = program.events("service ended")
         assert words in line["error"]
@@ -152,6 +155,18 @@ async def test_a_worker_that_starts_waits_for_a_broker_that_is_away(lab: Lab) ->
         await answers(program, http, "/readyz")
         await lab.send(CALLS, [call(0)])
         await lab.answered(1)
+
+
+async def test_a_worker_that_starts_waits_for_a_blob_store_that_is_away(
+    lab: Lab, s3: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, http = free_port(), free_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{port}")
+    bucket = s3.make_bucket(f"starts-{lab.prefix[:-1]}")  # moto's servers of one process share what they hold
+    program = lab.start_program("echo", "service", blob_store=f"s3://{bucket}", http_port=http)
+    await until(lambda: bool(program.events("waiting for the blob store")))
+    with s3_server(port):
+        await answers(program, http, "/readyz")
 
 
 async def test_a_port_that_is_taken_ends_the_service_and_is_named(lab: Lab) -> None:

@@ -146,12 +146,14 @@ POLICY = Policy(target=10, min=1, max=8, grow_seconds=4, shrink_seconds=20)
         ([5] * 11, 4, Decision(1, "1.25 a worker, target 10")),
         ([5, 26, *[5] * 9], 4, Decision(3, "1.25 a worker, target 10")),
         ([0] * 11, 3, Decision(1, "0 a worker, target 10")),
+        ([0] * 5 + [None] + [0] * 5, 3, Decision(3, "0 a worker, target 10: 1 if so for 20 s")),
+        ([35, None, 35], 1, Decision(4, "35 a worker, target 10")),
         ([33], 3, Decision(3, "11 a worker, target 10")),
         ([500], 12, Decision(8, "outside 1 to 8")),
         ([], 3, Decision(3, "the load is not known")),
     ],
 )
-def test_decisions(series: list[int], replicas: int, decided: Decision) -> None:
+def test_decisions(series: list[int | None], replicas: int, decided: Decision) -> None:
     samples = [Sample(EVERY * tick, load) for tick, load in enumerate(series)]
     now = samples[-1].at if samples else 0.0
     assert decide(History(samples, replicas), POLICY, now) == decided

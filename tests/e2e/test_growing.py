@@ -1,5 +1,6 @@
 """Partitions are added while rollouts are played: nothing is lost, and what was played before is found as ever."""
 
+import asyncio
 import json
 import os
 import signal
@@ -20,7 +21,7 @@ from odradek_local.health import answers_http, until_healthy
 from odradek_local.ports import free_port
 from odradek_local.process import Process
 from odradek_local.settings import LocalSettings
-from odradek_local.supervisor import down, up
+from odradek_local.supervisor import down, scale, up
 from odradek_runtime.brokers import Brokers
 from odradek_schemas.topics import REWARDS, RUNS
 from odradek_training import Deployment as Source
@@ -82,11 +83,10 @@ class Grown:
     async def replace(self, kind: str) -> None:
         """A worker on the new number takes over from the one on the old."""
         process, port = self.worker(kind, AFTER)
-        old = psutil.Process(self.pid(kind))
         process.start()
         self.added.append(process)
         await until_healthy(process, lambda: answers_http(port, "/readyz"), READY_SECONDS)
-        old.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(scale, self.stack.settings, {kind: 0}, READY_SECONDS)
 
     async def places(self, run: str) -> tuple[set[int], Counter[int]]:
         """Where what is said of a run lies, and in which partitions how many of its first rewards."""
@@ -134,10 +134,13 @@ async def test_partitions_are_added_under_live_rollouts(grown: Grown, tmp_path: 
 
     old = asked(grown, data, "mcqa")["run_id"]
     scores = grown.json("results", old, "--rollouts")["rollouts"]
-    live = asked(grown, data, "mcqa_patient", "--detach", "--concurrency", "6")["run_id"]
+    wishes = ("--detach", "--concurrency", "6", "--demand", str(planned // 3))
+    live = asked(grown, data, "mcqa_patient", *wishes)["run_id"]
     async with grown.stream(live) as watched, grown.stream(live) as stored:
         checkpoint = [(await anext(stored)).task_id]
         position = stored.position()
+
+        await watched.want(2 * TASKS // 3)  # so that rollouts are under way
 
         # The tool dies in the middle: who looks is told, who starts is refused, who plays goes on.
         (grown.stack.faults / "odradek.grow.topic").write_text("kill 5")
@@ -153,6 +156,7 @@ async def test_partitions_are_added_under_live_rollouts(grown: Grown, tmp_path: 
 
         for kind in ("model-gateway", "verifier-worker", "env-worker", "agent-worker", "task-producer"):
             await grown.replace(kind)
+        await watched.want(TASKS)
         grown.odradek("watch", live)
         seen = [group async for group in watched]
     new = asked(grown, data, "mcqa")["run_id"]

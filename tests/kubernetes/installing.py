@@ -88,9 +88,10 @@ def install() -> float:
 def _write_schemas(to: Path) -> None:
     to.mkdir()
     swagger = json.loads((_module(KUBERNETES) / "api/openapi-spec/swagger.json").read_text())
-    found = schemas.of_kubernetes(swagger)
+    definitions = swagger["definitions"]
+    found = schemas.of_kubernetes(definitions)
     for module, path in CRDS:
-        found |= schemas.of_definition(yaml.safe_load((_module(module) / path).read_text()))
+        found |= schemas.of_definition(yaml.safe_load((_module(module) / path).read_text()), definitions)
     for name, schema in found.items():
         (to / name).write_text(json.dumps(schema))
 

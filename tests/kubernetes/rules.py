@@ -19,6 +19,7 @@ RULES: tuple[Rule, ...] = (
     scaling_rules.selected,
     scaling_rules.every_pool_is_whole,
     scaling_rules.scaled_within_reason,
+    scaling_rules.asked_for_every_input,
     network_rules.reachable,
     network_rules.env_workers_reach_the_gateway,
     network_rules.the_exporter_finds_workers,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from odradek_schemas.topics import TOPICS, WORKERS
+from odradek_schemas.topics import TOPICS, WORKERS, positions_topic
 from tests.kubernetes.objects import Object, Rendered, selects
 
 LOOKED_INTO = {"control", "model-access", "journal", "ledger", "sessions", "judging"}
@@ -73,10 +73,22 @@ def _asked(rendered: Rendered, pool: str, trigger: Object) -> Iterator[str]:
         service, _namespace, suffix = str(url.hostname).split(".")
         if suffix != "svc" or rendered.port_of(service) != url.port or url.path != f"/pools/{pool}":
             yield f"nobody answers at {asks['url']}"
-    elif trigger["type"] == "kafka":
-        prefix = rendered.named("ConfigMap", "odradek-settings")["data"]["ODRADEK_TOPIC_PREFIX"]
-        names = {prefix + topic.name for topic in TOPICS if pool in topic.read_by} - {
-            prefix + n for n in LOOKED_INTO
+    elif trigger["type"] == "kafka" and asks["consumerGroup"] != f"{_prefix(rendered)}{pool}":
+        yield f"nobody is in the group {asks['consumerGroup']}"
+
+
+def asked_for_every_input(rendered: Rendered) -> Iterator[str]:
+    """Where lag is asked for, it is that of each topic in which work for the pool waits, and of no other."""
+    for one in rendered.of("ScaledObject"):
+        pool = one["metadata"]["labels"]["app.kubernetes.io/component"]
+        asked = {
+            trigger["metadata"]["topic"] for trigger in one["spec"]["triggers"] if trigger["type"] == "kafka"
         }
-        if asks["topic"] not in names or asks["consumerGroup"] != prefix + pool:
-            yield f"the group {asks['consumerGroup']} does not read {asks['topic']}"
+        inputs = {topic.name for topic in TOPICS if pool in topic.read_by} - LOOKED_INTO
+        inputs -= {positions_topic(pool)}
+        if asked and asked != {f"{_prefix(rendered)}{name}" for name in inputs}:
+            yield f"{pool} reads {sorted(inputs)}, asked for are {sorted(asked)}"
+
+
+def _prefix(rendered: Rendered) -> str:
+    return str(rendered.named("ConfigMap", "odradek-settings")["data"]["ODRADEK_TOPIC_PREFIX"])

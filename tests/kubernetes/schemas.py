@@ -4,13 +4,15 @@ What they describe is bound to be all there is: a field that nobody declared is 
 drop with a warning.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 Schema = dict[str, Any]
+Definitions = Mapping[str, Schema]
 
 _INT_OR_STRING = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
 _QUANTITY = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+_POINTER = "#/definitions/"
 _METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _SPECIAL = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": _INT_OR_STRING,
@@ -24,40 +26,66 @@ def file_name(kind: str, version: str, group: str = "") -> str:
     return "-".join(parts).lower() + ".json"
 
 
-def of_kubernetes(swagger: Mapping[str, Any]) -> dict[str, Schema]:
-    """A schema for each kind that Kubernetes itself has, by file name, and `definitions.json`, to which they point."""
-    definitions = {name: _closed(schema) for name, schema in swagger["definitions"].items()}
-    found: dict[str, Schema] = {"definitions.json": {"definitions": definitions | _SPECIAL}}
-    for name, schema in swagger["definitions"].items():
-        for kind in schema.get("x-kubernetes-group-version-kind", []):
-            at = {"$ref": f"definitions.json#/definitions/{name}"}
-            found[file_name(kind["kind"], kind["version"], kind["group"])] = at
-    return found
+def of_kubernetes(definitions: Definitions) -> dict[str, Schema]:
+    """A schema for each kind that Kubernetes itself has, by file name."""
+    return {
+        file_name(kind["kind"], kind["version"], kind["group"]): _whole(
+            {"allOf": [{"$ref": f"{_POINTER}{name}"}]}, definitions
+        )
+        for name, schema in definitions.items()
+        for kind in schema.get("x-kubernetes-group-version-kind", [])
+    }
 
 
-def of_definition(definition: Mapping[str, Any]) -> dict[str, Schema]:
-    """A schema for each version of a CustomResourceDefinition, by file name."""
+def of_definition(definition: Mapping[str, Any], definitions: Definitions) -> dict[str, Schema]:
+    """A schema for each version of a CustomResourceDefinition, by file name; `definitions` are Kubernetes' own."""
     spec = definition["spec"]
     return {
-        file_name(spec["names"]["kind"], version["name"], spec["group"]): _closed(
-            version["schema"]["openAPIV3Schema"], root=True
+        file_name(spec["names"]["kind"], version["name"], spec["group"]): _whole(
+            _with_metadata(_closed(version["schema"]["openAPIV3Schema"])), definitions
         )
         for version in spec["versions"]
     }
 
 
-def _closed(schema: Any, root: bool = False) -> Any:
-    """The same, without room for what is not declared. `root`: of a whole custom object, which has metadata."""
+def _with_metadata(custom: Schema) -> Schema:
+    """Of a custom object's metadata its definition says nothing: they are like any object's."""
+    return custom | {"properties": custom["properties"] | {"metadata": {"$ref": f"{_POINTER}{_METADATA}"}}}
+
+
+def _whole(schema: Schema, definitions: Definitions) -> Schema:
+    """The same, with all that it refers to."""
+    found: dict[str, Schema] = {}
+    left = list(_referred(schema))
+    while left:
+        name = left.pop()
+        if name not in found:
+            found[name] = _SPECIAL.get(name) or _closed(definitions[name])
+            left += _referred(found[name])
+    return schema | {"definitions": found}
+
+
+def _referred(schema: Any) -> Iterator[str]:
+    if isinstance(schema, list):
+        for one in schema:
+            yield from _referred(one)
+    elif isinstance(schema, dict):
+        if isinstance(schema.get("$ref"), str):
+            yield schema["$ref"].removeprefix(_POINTER)
+        for one in schema.values():
+            yield from _referred(one)
+
+
+def _closed(schema: Any) -> Any:
+    """The same, without room for what is not declared, and without words for people."""
     if not isinstance(schema, dict):
         return schema
     if schema.get("x-kubernetes-int-or-string"):
         return _INT_OR_STRING
-    closed = {key: _closed_value(key, value) for key, value in schema.items()}
+    closed = {key: _closed_value(key, value) for key, value in schema.items() if key != "description"}
     free = "additionalProperties" in schema or schema.get("x-kubernetes-preserve-unknown-fields")
     if "properties" in schema and not free:
         closed["additionalProperties"] = False
-    if root:
-        closed["properties"]["metadata"] = {"$ref": f"definitions.json#/definitions/{_METADATA}"}
     return closed
 
 

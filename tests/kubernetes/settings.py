@@ -7,6 +7,7 @@ from odradek_env_worker.settings import EnvSettings
 from odradek_model_gateway.settings import GatewaySettings
 from odradek_runtime.kafka_security import KafkaSecurity
 from odradek_runtime.settings import SealingKeys, WorkerSettings
+from odradek_scaling.settings import ExporterSettings
 from odradek_task_producer.settings import ProducerSettings
 from odradek_verifier_worker.settings import VerifierSettings
 
@@ -14,18 +15,18 @@ EVERY_WORKER = "every-worker"
 
 _COMMON: tuple[type[BaseSettings], ...] = (WorkerSettings, KafkaSecurity, SealingKeys)
 _CLASSES: dict[str, tuple[type[BaseSettings], ...]] = {
-    EVERY_WORKER: (),
+    EVERY_WORKER: (WorkerSettings,),
     "task-producer": (ProducerSettings,),
     "agent-worker": (AgentSettings,),
     "env-worker": (EnvSettings,),
     "verifier-worker": (VerifierSettings,),
     "model-gateway": (GatewaySettings,),
-    "load-exporter": (),
+    "load-exporter": (ExporterSettings,),
     "topics": (),
     "cli": (),
 }
 
-READ_BY_HAND = {"cli": {"ODRADEK_ACCESS_SECRET_FILE"}, "load-exporter": {"ODRADEK_LOAD_WORKERS_DNS"}}
+READ_BY_HAND = {"cli": {"ODRADEK_ACCESS_SECRET_FILE"}, "env-worker": {"ODRADEK_PROGRAMS_DIR"}}
 """Variables that a process reads without a settings class."""
 
 OF_THE_CHART = (
@@ -50,6 +51,7 @@ OF_THE_CHART = (
     "ODRADEK_CONFIG",
     "ODRADEK_REDIS_URL",
     "ODRADEK_LOAD_WORKERS_DNS",
+    "ODRADEK_LOAD_WORKERS_CLOUD_MAP",
 )
 """What values must not set: the chart does, or (a worker's id) nobody should."""
 
@@ -62,9 +64,8 @@ def known(process: str) -> set[str]:
 
 def free(process: str) -> list[str]:
     """Those that values may set."""
-    return sorted(
-        name for name in known(process) if name not in OF_THE_CHART and not name.startswith("ODRADEK_KAFKA_")
-    )
+    of = {name for one in _CLASSES[process] for name in _variables(one)}
+    return sorted((of | READ_BY_HAND.get(process, set())) - set(OF_THE_CHART))
 
 
 def processes() -> list[str]:

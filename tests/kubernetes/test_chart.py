@@ -77,6 +77,7 @@ VARIANTS: dict[str, list[str]] = {
         'poolDefaults.env={"TZ": "UTC"}',
         'poolDefaults.volumes=[{"name": "data", "emptyDir": {"sizeLimit": "1Gi"}}]',
         'poolDefaults.volumeMounts=[{"name": "data", "mountPath": "/data"}]',
+        'poolDefaults.seccompProfile={"type": "Localhost", "localhostProfile": "profiles/namespaces.json"}',
         "monitoring.podMonitor.enabled=true",
     ],
     "no network policies": ["networkPolicy.enabled=false"],
@@ -110,7 +111,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "no gateway before a front end": (["pools.model-gateway.autoscaling.minReplicas=0"], "frontEnd=false"),
     "nobody, by raw lag": (['autoscaling.trigger="kafka"'], "raw lag does not see what is in hand"),
     "nothing to scale by": (["pools.env-worker.autoscaling.load=0"], "what one worker should have to do"),
-    "no load exporter to ask": (["loadExporter.enabled=false"], "asks the load exporter"),
+    "no load exporter to ask": (["loadExporter.enabled=false"], "asks for the load exporter's figures"),
     "no Prometheus to ask": (['autoscaling.trigger="prometheus"'], "where Prometheus is"),
     "a protocol without its mechanism": (['kafka.securityProtocol="SASL_SSL"'], "set both or neither"),
     "a mechanism without its protocol": (['kafka.saslMechanism="PLAIN"'], "set both or neither"),
@@ -147,7 +148,7 @@ def installed() -> Tools:
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_helm_finds_nothing_to_mend(example: str, installed: Tools) -> None:
-    command = [installed.helm, "lint", "--strict", CHART, "--values", values(example)]
+    command: list[str | Path] = [installed.helm, "lint", "--strict", CHART, "--values", values(example)]
     done = subprocess.run(command, timeout=RENDER_SECONDS, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -207,7 +208,7 @@ def misfits(installed: Tools, text: str, folder: Path) -> list[str]:
     path = folder / "render.yaml"
     path.write_text(text)
     where = f"{installed.schemas}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json"
-    command = [
+    command: list[str | Path] = [
         installed.kubeconform,
         "-strict",
         "-output",

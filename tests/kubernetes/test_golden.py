@@ -94,6 +94,11 @@ BREAKS: dict[str, list[Break]] = {
         ),
         lambda r: r.objects.remove(r.named("Service", "odradek-load-exporter")),
     ],
+    "asked_for_every_input": [
+        lambda r: r.named("ScaledObject", "odradek-env-worker")["spec"]["triggers"][0].update(
+            type="kafka", metadata={"topic": "odradek.tasks", "consumerGroup": "odradek.env-worker"}
+        )
+    ],
     "reachable": [
         lambda r: policy(r, "model-gateway")["egress"].pop(-2),
         lambda r: policy(r, "agent-worker")["egress"].append({"ports": [{"port": 443}]}),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from odradek_runtime.partitioning import partition_of
 from odradek_schemas.events import RunStatus
 from odradek_schemas.failures import Failure, FailureKind, Stage
 from odradek_schemas.rollouts import Group as GroupOf
@@ -69,6 +70,24 @@ async def test_ranks_share_a_run_and_each_goes_on_from_a_position_of_its_own(wor
                     position, stopped = json.loads(json.dumps(stream.position())), False
                     break
     assert sorted(given) == TASKS
+
+
+async def test_partitions_that_are_added_are_read_too(world: Any, makes: Any) -> None:
+    """By a stream that is open, which must not take the run for over before, and from a position of before."""
+    first, *later = [makes.reward(task, sample, 1.0) for task in range(4) for sample in range(2)]
+    await world.write(makes.run(demand=8), first, later[0])
+    async with RewardStream(world.deployment, run="r", ahead=4) as stream:
+        given = [(await anext(stream)).task_id]
+        position = json.loads(json.dumps(stream.position()))
+        await world.grow(8)
+        assert {partition_of(reward.rollout_id, 8) for reward in later[1:]} - set(range(3))
+        await world.write(*later[1:], partitions=8)
+        await world.write(makes.finish())
+        given += [group.task_id async for group in stream]
+    assert sorted(given) == TASKS
+    again = await read(world, position=position)
+    assert tasks(again) == [task for task in TASKS if task != given[0]]
+    assert all(len(group.rewards) == 2 for group in again)
 
 
 def test_without_an_event_loop_it_is_an_ordinary_iterator(world: Any, makes: Any) -> None:

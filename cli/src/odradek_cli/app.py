@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 from odradek_cli.commands import (
     audit,
     autoscale,
+    blobs,
     catalog,
     compare,
     doctor,
@@ -84,4 +85,5 @@ token.register(app)
 serve.register(app)
 env.register(app)
 topics.register(app)
+blobs.register(app)
 doctor.register(app)

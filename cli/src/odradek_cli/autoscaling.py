@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from odradek_cli.deployment import Deployment
 from odradek_cli.output import note, print_json, print_line, say
 from odradek_cli.pools import LocalPools
+from odradek_runtime.logs import configure_logs
 from odradek_scaling.choices import PolicyError, chosen
 from odradek_scaling.containers import ComposePools
 from odradek_scaling.controller import Controller, DriverError, PoolDriver, ScalingError, Step
@@ -44,6 +45,7 @@ async def autoscale(
     Raises:
         DriverError, ScalingError: it can't be begun, or can't go on.
     """
+    configure_logs("autoscale", "warning", "console")
     async with _opened(project) as pools, _measuring(deployment, pools) as meter:
         controllers = [
             Controller(pool, policy, meter, pools, dry=dry) for pool, policy in policies.pools.items()

@@ -1,5 +1,6 @@
 """Looking at this machine: each check is one function that finds one thing."""
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from typing import Literal
 from odradek.plugins import environment_names
 from odradek_cli import local
 from odradek_cli.errors import CliError
+from odradek_runtime.blobs import BadBlobStoreUri, StoreUnavailable, open_blob_store
 
 SERVICES = ("task-producer", "agent-worker", "env-worker", "verifier-worker", "model-gateway")
 FREE_DISK_BYTES = 2 * 1024**3
@@ -149,6 +151,18 @@ def disk() -> Finding:
     return Finding("disk", "ok", text)
 
 
+def blob_store() -> Finding:
+    """Where large values go, if it is another place than the local stack's folder."""
+    uri = os.environ.get("ODRADEK_BLOB_STORE")
+    if not uri:
+        return Finding("blob store", "ok", "a folder of the local stack")
+    try:
+        asyncio.run(open_blob_store(uri).check())
+    except (BadBlobStoreUri, StoreUnavailable) as error:
+        return Finding("blob store", "missing", str(error), "ODRADEK_BLOB_STORE names it")
+    return Finding("blob store", "ok", uri)
+
+
 def memory() -> Finding:
     pages, size = os.sysconf("SC_AVPHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     free = pages * size
@@ -175,6 +189,7 @@ _CHECKS: tuple[Callable[[], Finding], ...] = (
     model_weights,
     ports,
     disk,
+    blob_store,
     memory,
     stack,
 )

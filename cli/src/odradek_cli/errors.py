@@ -5,7 +5,7 @@ from enum import IntEnum
 from aiokafka.errors import KafkaError
 
 from odradek.plugins import PluginError
-from odradek_runtime.blobs import BadBlobStoreUri, BlobError
+from odradek_runtime.blobs import BadBlobStoreUri, BlobError, StoreUnavailable
 from odradek_runtime.sealing import SealError
 from odradek_runtime.topics import TopicError
 from odradek_scoring import PoolError
@@ -41,6 +41,7 @@ _KNOWN: tuple[tuple[type[Exception], Exit], ...] = (
     (PoolError, Exit.ERROR),
     (BadBlobStoreUri, Exit.USAGE),
     (BlobError, Exit.NO_STACK),
+    (StoreUnavailable, Exit.NO_STACK),
     (TopicError, Exit.NO_STACK),
     (KafkaError, Exit.NO_STACK),
 )

@@ -161,6 +161,17 @@ class Log:
             oldest[topic] = None if written is None or known is None else max(written, known)
         return oldest
 
+    async def oldest(self, topics: Iterable[Topic]) -> datetime | None:
+        """When the oldest record that is left in `topics` was written; None: none is left."""
+        places = [
+            self._partition(topic, partition)
+            for topic in topics
+            for partition in range(1 if topic.single else self.partitions)
+        ]
+        first = await self._marks.offsets_for_times(dict.fromkeys(places, 0))
+        times = [found.timestamp for found in first.values() if found is not None]
+        return datetime.fromtimestamp(min(times) / 1000, UTC) if times else None
+
     async def merged(
         self, topics: Sequence[Topic], partition: int, since: datetime | None = None
     ) -> AsyncIterator[list[tuple[Topic, RawRecord]]]:

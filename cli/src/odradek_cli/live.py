@@ -2,20 +2,23 @@
 
 import asyncio
 import urllib.request
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from odradek_cli import local
 from odradek_cli.deployment import Deployment
 from odradek_cli.errors import CliError, Exit
 from odradek_cli.kafka import Log, open_log
 from odradek_cli.models_told import ModelNow, Told, read_told, since
+from odradek_cli.pools import LocalPools
 from odradek_cli.runs import load_run
 from odradek_cli.runs_under_way import RunNow, RunsUnderWay, following
 from odradek_cli.standing import Standing
 from odradek_cli.survey import look_around
+from odradek_scaling.load import LoadUnknownError, PoolLoad
+from odradek_scaling.meter import Meter
+from odradek_scaling.telling import Address
 from odradek_schemas.topics import GATEWAY
 
 TELL_SECONDS = 1.0
@@ -24,11 +27,10 @@ TELL_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class PoolNow:
-    """One pool. `per_second`: how many offsets it passed since the last look (markers count); None: not known yet."""
+    """One pool. `load`: or why it can't be measured. `per_second`: how many offsets it passed since the last look (markers
+    count); None: not known yet."""
 
-    members: int
-    waiting: int
-    begun: int
+    load: PoolLoad | LoadUnknownError
     per_second: float | None
 
 
@@ -61,7 +63,8 @@ async def pictures(
                 if run_id is not None:
                     await load_run(log, run_id, within)
                 runs = await opened.enter_async_context(following(deployment))
-                looks = _Looks(log, runs, run_id, most, within)
+                meter = await opened.enter_async_context(_metering(deployment))
+                looks = _Looks(log, runs, meter, run_id, most, within)
                 while True:
                     last = await looks.look()
                     yield last
@@ -74,12 +77,26 @@ async def pictures(
             await asyncio.sleep(every)
 
 
+@asynccontextmanager
+async def _metering(deployment: Deployment) -> AsyncIterator[Meter]:
+    """What autoscalers go by. Only the local stack's workers are asked what they hold: others can't be reached from here."""
+    find = LocalPools().workers if deployment.local else None
+    meter = Meter(deployment.brokers, deployment.names, find)
+    try:
+        yield meter
+    finally:
+        await meter.close()
+
+
 class _Looks:
     """One look after another, with what the last one saw."""
 
-    def __init__(self, log: Log, runs: RunsUnderWay, run_id: str | None, most: int, within: float) -> None:
+    def __init__(
+        self, log: Log, runs: RunsUnderWay, meter: Meter, run_id: str | None, most: int, within: float
+    ) -> None:
         self._log = log
         self._runs = runs
+        self._meter = meter
         self._run_id = run_id
         self._most = most
         self._within = within
@@ -89,21 +106,18 @@ class _Looks:
 
     async def look(self) -> Picture:
         at = datetime.now(UTC)
-        standing = await look_around(self._log, self._run_id, self._most, self._within)
-        told = await asyncio.to_thread(_told_locally, self._log.deployment)
+        standing, loads, told = await asyncio.gather(
+            look_around(self._log, self._run_id, self._most, self._within),
+            self._meter.loads(),
+            _told_locally(self._log.deployment),
+        )
         seconds = (at - self._at).total_seconds() if self._at else 0.0
         pools = {
-            worker: PoolNow(
-                len(standing.workers[worker]),
-                pool.waiting,
-                pool.begun,
-                rate(self._passed.get(worker), pool.passed, seconds),
-            )
-            for worker, pool in standing.pools.items()
+            pool: PoolNow(load, rate(self._passed.get(pool), standing.passed[pool], seconds))
+            for pool, load in loads.items()
         }
         models = since(self._told, told, seconds)
-        self._at, self._told = at, told
-        self._passed = {worker: pool.passed for worker, pool in standing.pools.items()}
+        self._at, self._told, self._passed = at, told, standing.passed
         return Picture(at, pools, self._runs.now(self._run_id), models, standing)
 
 
@@ -112,15 +126,19 @@ def rate(before: int | None, now: int, seconds: float) -> float | None:
     return max(0, now - before) / seconds if before is not None and seconds > 0 else None
 
 
-def _told_locally(deployment: Deployment) -> dict[str, Told]:
-    """What the local stack's gateways tell of their models; nothing of other deployments, whose workers are not reached."""
-    state = local.stack_state() if deployment.local else None
-    ports = [part.port for part in state.parts if part.pool == GATEWAY] if state else []
-    texts = []
-    for port in ports:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=TELL_SECONDS) as answer:
-                texts.append(answer.read().decode())
-        except OSError:
-            continue  # it starts, or it is gone: the table of workers says so
-    return read_told(texts)
+async def _told_locally(deployment: Deployment) -> dict[str, Told]:
+    """What the local stack's gateways tell of their models; nothing of other deployments."""
+    places = await LocalPools().workers(GATEWAY) if deployment.local else []
+    texts = await asyncio.gather(*(asyncio.to_thread(_metrics, place) for place in places))
+    return read_told(text for text in texts if text is not None)
+
+
+def _metrics(place: Address) -> str | None:
+    """What a worker answers; None: it starts, or it is gone, which the table of pools shows."""
+    url = "http://{}:{}/metrics".format(*place)
+    try:
+        with urllib.request.urlopen(url, timeout=TELL_SECONDS) as answer:
+            text: str = answer.read().decode()
+            return text
+    except OSError:
+        return None

@@ -7,11 +7,18 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from odradek_cli.live import Picture
+from odradek_cli.live import Picture, PoolNow
 from odradek_cli.render import counts_text, listing, progress_panel
 from odradek_cli.runs_under_way import RunNow
+from odradek_cli.standing import Wait
 from odradek_cli.standing_view import as_json as standing_json
 from odradek_cli.standing_view import stalled_table, waits_table
+from odradek_scaling.load import PoolLoad
+
+MEASURED = ("backlog", "in_flight", "load", "members")
+
+LONG_SECONDS = 60.0
+"""What has waited for less is on its way, and no news."""
 
 
 def live_view(picture: Picture) -> RenderableType:
@@ -25,7 +32,7 @@ def live_json(picture: Picture) -> dict[str, Any]:
     return {
         "at": picture.at.isoformat(),
         "problem": picture.problem,
-        "pools": {pool: asdict(now) for pool, now in picture.pools.items()},
+        "pools": {pool: _pool_json(now) for pool, now in picture.pools.items()},
         "runs": [_run_json(now) for now in picture.runs],
         "models": {model: asdict(now) for model, now in picture.models.items()},
         **standing,
@@ -47,17 +54,22 @@ def _parts(picture: Picture) -> Iterator[RenderableType]:
         return
     counts = {what: count for what, count in standing.counts.items() if count}
     yield Text(f"rollouts that wait: {counts_text(counts)}")
-    if standing.waits:
-        yield waits_table(standing.waits)
+    if long := tuple(wait for wait in standing.waits if wait.overdue or _age(wait, picture) > LONG_SECONDS):
+        yield Text(f"for longer than {LONG_SECONDS:g} s, or beyond their deadline:", style="yellow")
+        yield waits_table(long)
     if stalled := [behind for behind in standing.behind if behind.stalled]:
         yield stalled_table(stalled)
 
 
 def _pools_table(picture: Picture) -> RenderableType:
-    table = listing("POOL", "MEMBERS", "WAITING", "BEGUN", "OFFSETS/S")
+    table = listing("POOL", "MEMBERS", "BACKLOG", "IN FLIGHT", "OFFSETS/S", "")
     for pool, now in picture.pools.items():
-        members = Text(str(now.members), style="green" if now.members else "red")
-        table.add_row(pool, members, str(now.waiting), str(now.begun), _told(now.per_second))
+        load = now.load
+        if isinstance(load, PoolLoad):
+            members = Text(str(load.members), style="green" if load.members else "red")
+            table.add_row(pool, members, str(load.backlog), str(load.in_flight), _told(now.per_second), "")
+        else:
+            table.add_row(pool, "-", "-", "-", _told(now.per_second), Text(f"not known: {load}", style="red"))
     return table
 
 
@@ -77,8 +89,19 @@ def _models_table(picture: Picture) -> RenderableType:
     return table
 
 
+def _age(wait: Wait, picture: Picture) -> float:
+    return (picture.at - wait.since).total_seconds()
+
+
 def _told(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
+
+
+def _pool_json(now: PoolNow) -> dict[str, Any]:
+    load = now.load
+    if isinstance(load, PoolLoad):
+        return {**load.model_dump(exclude={"pool"}), "per_second": now.per_second, "unknown": None}
+    return {**dict.fromkeys(MEASURED), "per_second": now.per_second, "unknown": str(load)}
 
 
 def _run_json(now: RunNow) -> dict[str, Any]:

@@ -44,24 +44,12 @@ class Behind:
 
 
 @dataclass(frozen=True)
-class Pool:
-    """What a kind of worker has to do, over all its inputs.
-
-    `waiting`: records that nobody has begun (markers count); `begun`: those that are begun and not finished; `passed`:
-    how far it is, as the sum of its positions.
-    """
-
-    waiting: int
-    begun: int
-    passed: int
-
-
-@dataclass(frozen=True)
 class Standing:
-    """`counts`: rollouts by what they wait for; `waits`: those that have waited longest."""
+    """`counts`: rollouts by what they wait for; `waits`: those that have waited longest; `passed`: how far each kind of
+    worker is, as the sum of its positions."""
 
     workers: dict[str, tuple[Member, ...]]
     counts: dict[str, int]
     waits: tuple[Wait, ...]
     behind: tuple[Behind, ...]
-    pools: dict[str, Pool]
+    passed: dict[str, int]

@@ -15,9 +15,9 @@ from pydantic import ValidationError
 
 from odradek_cli.errors import CliError, Exit
 from odradek_cli.kafka import Log
-from odradek_cli.standing import Behind, Pool, Standing, Wait
+from odradek_cli.standing import Behind, Standing, Wait
 from odradek_cli.unfinished import Asked, Rollout, Unfinished
-from odradek_runtime.groups import INPUTS, Groups, Member, Part, open_groups
+from odradek_runtime.groups import ASK_SECONDS, INPUTS, Groups, Member, Part, open_groups
 from odradek_runtime.positions import Position, PositionError
 from odradek_runtime.records import RawRecord
 from odradek_runtime.tails import Tails, open_tails
@@ -72,18 +72,25 @@ async def look_around(log: Log, run_id: str | None, most: int, within: float = S
     """
     try:
         async with (
-            asyncio.timeout(within),
+            asyncio.timeout(within) as whole,
             open_groups(log.deployment.brokers, log.deployment.names) as groups,
             open_tails(log.deployment.brokers, log.deployment.names) as tails,
         ):
             return await _Survey(log, groups, tails, run_id).standing(most)
     except (TimeoutError, KafkaError, PositionError) as error:
-        why = f"not within {within:g} s" if isinstance(error, TimeoutError) else str(error)
+        why = _reason(error, within if whole.expired() else None)
         raise CliError(
             f"how work stands can't be read: {why}",
             Exit.NO_STACK,
             "again in a moment, or with a longer --timeout",
         ) from error
+
+
+def _reason(error: Exception, within: float | None) -> str:
+    """`within`: the look as a whole took longer; else one question had no answer."""
+    if within is not None:
+        return f"not within {within:g} s"
+    return f"Kafka gave no answer within {ASK_SECONDS:g} s" if isinstance(error, TimeoutError) else str(error)
 
 
 class _Survey:
@@ -116,18 +123,12 @@ class _Survey:
             self._counts(queued, playing),
             tuple(waits),
             tuple([behind async for behind in self._behind()]),
-            {worker: self._pool(worker) for worker in WORKERS},
+            {worker: self._passed(worker) for worker in WORKERS},
         )
 
-    def _pool(self, worker: str) -> Pool:
-        waiting = begun = passed = 0
-        for part in self._parts(INPUTS[worker]):
-            position, (start, end) = self._positions[worker].get(part), self._bounds[part]
-            offset = start if position is None else max(start, position.offset)
-            waiting += max(0, end - offset)
-            begun += len(position.unfinished) if position else 0
-            passed += offset
-        return Pool(waiting, begun, passed)
+    def _passed(self, worker: str) -> int:
+        offsets = {part: position.offset for part, position in self._positions[worker].items()}
+        return sum(offsets.get(part, self._bounds[part][0]) for part in self._parts(INPUTS[worker]))
 
     def _counts(self, queued: list[Wait], playing: list[Rollout]) -> dict[str, int]:
         counts = {kind: sum(wait.kind == kind for wait in queued) for _topic, _worker, kind in _QUEUES}

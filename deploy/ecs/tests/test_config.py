@@ -32,7 +32,7 @@ WRONG = [
         "pools.model-gateway.min: at least 1; agent programs ask it over HTTP",
     ),
     ("min = 1\nmax = 16", "min = 17\nmax = 16", "pools.agent-worker: min 17 is above max 16"),
-    ("min = 0\nmax = 32", "min = 0\nmax = 33", "pools.env-worker.max: 33 workers share 32 partitions"),
+    ("min = 1\nmax = 32", "min = 1\nmax = 33", "pools.env-worker.max: 33 workers share 32 partitions"),
     (
         "[pools.env-worker]",
         "[pools.env-workers]",
@@ -105,10 +105,13 @@ def test_what_is_allowed_but_should_be_known_is_told(tmp_path: Path) -> None:
         if not line.startswith(("redis_url", "sasl_", "username", "password"))
     ]
     plain = "\n".join(lines).replace("[kafka]", '[kafka]\nsecurity_protocol = "PLAINTEXT"')
-    path.write_text(plain.replace("disk_gib = 50", "spot_weight = 1"))
+    path.write_text(
+        plain.replace("disk_gib = 50", "spot_weight = 1").replace("min = 1\nmax = 32", "min = 0\nmax = 32")
+    )
     told = notes(read_config(path))
     assert [note.split(" ")[0] for note in told] == [
         "without",
         "kafka.security_protocol",
+        "pools.env-worker.min",
         "pools.env-worker.spot_weight:",
     ]

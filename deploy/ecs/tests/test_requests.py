@@ -288,14 +288,14 @@ def test_a_roll_out_takes_nothing_away_before_the_new_is_well(config: Config) ->
 
 
 def test_scaling_looks_at_metrics_that_are_published(config: Config) -> None:
-    load = PoolLoad(pool=ENV, backlog=1, in_flight=1, load=1, members=0)
+    load = PoolLoad(pool=VERIFIER, backlog=1, in_flight=1, load=1, members=0)
     published = {
         (NAMESPACE, metric["MetricName"], json.dumps(metric["Dimensions"]), "Count")
         for metric in metrics_of(load, "prod", None)  # type: ignore[arg-type]
     }
-    policy: Any = track(ENV, config.pools[ENV], "prod")
+    policy: Any = track(VERIFIER, config.pools[VERIFIER], "prod")
     metric = policy["TargetTrackingScalingPolicyConfiguration"]["CustomizedMetricSpecification"]
-    alarm: Any = wake_alarm(ENV, config.pools[ENV], "prod", "arn:policy")
+    alarm: Any = wake_alarm(VERIFIER, config.pools[VERIFIER], "prod", "arn:policy")
     for one in (metric, alarm):
         assert (one["Namespace"], one["MetricName"], json.dumps(one["Dimensions"]), "Count") in published
     assert blocks(config)[EXPORTER].environment["ODRADEK_CLOUDWATCH_DEPLOYMENT"] == "prod"
@@ -303,7 +303,7 @@ def test_scaling_looks_at_metrics_that_are_published(config: Config) -> None:
 
 def test_a_pool_that_may_be_empty_is_woken_and_no_other(config: Config) -> None:
     empty = {name for name, pool in config.pools.items() if pool.min == 0}
-    assert empty == {ENV, VERIFIER}
+    assert empty == {VERIFIER}
     for name, pool in config.pools.items():
         policy: Any = wake(pool)
         assert (policy is not None) == (name in empty)

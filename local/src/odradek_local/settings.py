@@ -48,6 +48,9 @@ class LocalSettings(BaseSettings):
     front_port: int = Field(FRONT_PORT, description="of the model gateway, for agent programs")
     partitions: int = Field(4, ge=1, le=256, description="of each topic; else as many as they have")
     topic_prefix: str = "odradek."
+    blob_store: str | None = Field(
+        None, description="where large values go: s3://bucket/prefix; None: a folder in the data directory"
+    )
     models: dict[str, ModelSettings] = Field({}, description="besides the local one, by name")
     scale: dict[str, int] = Field({}, description="replicas by service; one of each that is not named")
     local_model: bool = Field(True, description="whether to run the small model")

@@ -64,7 +64,7 @@ class Stack:
     @property
     def blob_store(self) -> str:
         """Where values too large for a record go."""
-        return f"file://{self.settings.folder / 'blobs'}"
+        return self.settings.blob_store or (self.settings.folder / "blobs").as_uri()
 
     @property
     def gateway_url(self) -> str:

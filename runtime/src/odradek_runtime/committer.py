@@ -141,7 +141,9 @@ class Committer:
         return batches
 
     async def _encode(self, outputs: Sequence[Output | Tombstone]) -> list[tuple[TopicPartition, Encoded]]:
+        """Records in the order of `outputs`; large values are stored together: of a cycle, not one after the other."""
         encoded: list[tuple[TopicPartition, Encoded]] = []
+        large: dict[int, str] = {}
         for output in _newest(outputs):
             if len(encoded) % TURN_RECORDS == TURN_RECORDS - 1:
                 await asyncio.sleep(0)
@@ -151,11 +153,17 @@ class Committer:
                 continue
             record = encode(output.event, self._worker, traceparent(output.event), output.value)
             if record.value is not None and len(record.value) > CLAIM_CHECK_BYTES:
-                record = with_reference(
-                    record, await self._blobs.put(record.value, BY_NAME[output.topic].retention)
-                )
+                large[len(encoded)] = BY_NAME[output.topic].retention
             encoded.append((target, record))
+        if large:
+            await asyncio.gather(*(self._store(encoded, place, kept) for place, kept in large.items()))
         return encoded
+
+    async def _store(self, encoded: list[tuple[TopicPartition, Encoded]], place: int, retention: str) -> None:
+        """Put the value of `encoded[place]` into the blob store, and its reference into its place."""
+        target, record = encoded[place]
+        assert record.value is not None
+        encoded[place] = (target, with_reference(record, await self._blobs.put(record.value, retention)))
 
     def _progress(self, positions: Positions) -> list[tuple[TopicPartition, Encoded]]:
         if positions == self.committed:

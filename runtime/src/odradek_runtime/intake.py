@@ -86,6 +86,8 @@ class Intake:
             raise BlobMissing(record.coordinates, str(error)) from error
         except BlobDamaged as error:
             raise BlobCorrupt(record.coordinates, str(error)) from error
+        except OSError as error:
+            raise CommitFailedError(str(error)) from error
 
 
 def _base64(data: Any) -> str | None:

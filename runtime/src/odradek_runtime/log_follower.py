@@ -52,7 +52,7 @@ class LogFollower:
                 ends = {p: end for p, (_start, end) in (await log_bounds(self._brokers, numbers)).items()}
                 while not await self._reached(ends):
                     await self._poll()
-        except (KafkaError, TimeoutError) as error:
+        except (KafkaError, CommitFailedError, TimeoutError) as error:
             raise WorkerError(f"topic {self._topic} can't be read: {error!r}") from error
         self._following = asyncio.create_task(self._follow())
         self._following.add_done_callback(self._ended)

@@ -20,7 +20,14 @@ from aiokafka.errors import KafkaError
 from faststream.asgi import AsgiFastStream, AsgiResponse, get
 from prometheus_client import ProcessCollector, make_asgi_app
 
-from odradek_runtime.blobs import BadBlobStoreUri, BlobStore, open_blob_store
+from odradek_runtime.blobs import (
+    BadBlobStoreUri,
+    BlobStore,
+    KeptBlobs,
+    StoreRefused,
+    StoreUnavailable,
+    open_blob_store,
+)
 from odradek_runtime.control import follow_control, read_control
 from odradek_runtime.ending import LAST_SECONDS, end_within
 from odradek_runtime.errors import WorkerError
@@ -75,15 +82,15 @@ class Beside(Protocol):
 def run_service(processor: Processor, settings: WorkerSettings, beside: Beside | None = None) -> None:
     """Run one worker until SIGTERM or SIGINT, then drain it.
 
-    Blocks. Exits with status 1 and one clear line when the broker can't be reached, the topics are not as declared,
-    or the worker can't go on.
+    Blocks. Exits with status 1 and one clear line when the broker or the blob store can't be reached, the topics are
+    not as declared, or the worker can't go on.
     """
     configure_logs(processor.name, settings.log_level, settings.log_format)
     tune_aiokafka()
     tune_garbage_collector()
     try:
         uvloop.run(_serve_and_end(processor, settings, beside))
-    except (WorkerError, TopicError, BadBlobStoreUri, KafkaError, TimeoutError) as error:
+    except (WorkerError, TopicError, BadBlobStoreUri, StoreUnavailable, KafkaError, TimeoutError) as error:
         log.error("service ended", error=f"{type(error).__name__}: {error}")
         sys.exit(1)
 
@@ -102,12 +109,14 @@ async def serve(processor: Processor, settings: WorkerSettings, beside: Beside |
     """The composition root of every service.
 
     Raises:
-        TopicError, WorkerError, BadBlobStoreUri, KafkaError: as `run_service` tells.
+        TopicError, WorkerError, BadBlobStoreUri, StoreUnavailable, KafkaError: as `run_service` tells.
     """
     names = Names(settings.topic_prefix)
     await _check_topics(settings)
+    store = open_blob_store(settings.blob_store)
+    await _check_blobs(store, settings)
     metrics = Metrics()
-    blobs = MeasuredBlobStore(open_blob_store(settings.blob_store), metrics)
+    blobs = MeasuredBlobStore(store, metrics)
     ProcessCollector(registry=metrics.registry)
     intake = Intake(processor.name, blobs)
     worker = Worker(processor, settings, blobs, metrics)
@@ -152,6 +161,21 @@ async def _check_topics(settings: WorkerSettings) -> None:
             if time.monotonic() >= deadline:
                 raise
             log.warning("waiting for the broker", reason=str(error))
+            await asyncio.sleep(BROKER_RETRY_SECONDS)
+
+
+async def _check_blobs(blobs: KeptBlobs, settings: WorkerSettings) -> None:
+    """A store that may not be used is said to be so now, not at the first large value."""
+    deadline = time.monotonic() + settings.broker_timeout_seconds
+    while True:
+        try:
+            return await blobs.check()
+        except StoreRefused:
+            raise
+        except StoreUnavailable as error:
+            if time.monotonic() >= deadline:
+                raise
+            log.warning("waiting for the blob store", reason=str(error))
             await asyncio.sleep(BROKER_RETRY_SECONDS)
 
 

@@ -23,7 +23,10 @@ class WorkerSettings(BaseSettings):
     bootstrap_servers: str = Field(default="127.0.0.1:9092", description="Kafka's host:port,host:port.")
     topic_prefix: str = Field(default="odradek.", description="Put before each topic and group name.")
     partitions: int = Field(default=4, ge=1, description="Partitions of the topics; checked at the start.")
-    blob_store: str = Field(default="file:///var/lib/odradek/blobs", description="Where large values go.")
+    blob_store: str = Field(
+        default="file:///var/lib/odradek/blobs",
+        description="Where large values go: file:///folder or s3://bucket/prefix.",
+    )
     worker_id: str | None = Field(
         default=None, description="A stable name makes membership static: a restart takes over at once."
     )
@@ -32,7 +35,9 @@ class WorkerSettings(BaseSettings):
         default=0, ge=0, description="/healthz, /readyz, /metrics; 0: a free one, which the log tells."
     )
     broker_timeout_seconds: float = Field(
-        default=60.0, ge=0, description="How long a worker that starts waits for a broker that is away."
+        default=60.0,
+        ge=0,
+        description="How long a worker that starts waits for a broker or a blob store that is away.",
     )
     session_timeout_seconds: float = Field(
         default=6.0, gt=0, description="Silence after which a worker is dead."

@@ -24,6 +24,8 @@ KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.by
 COMPACTED = {"cleanup.policy": "compact"}
 SET_ON_TOPIC = 1  # DescribeConfigs' config source of what was set on the topic itself (DYNAMIC_TOPIC_CONFIG)
 LOOK_EVERY_SECONDS = 0.05
+TOLD = 3
+"""Topics that an error names: mostly all have the same."""
 
 
 class TopicError(Exception):
@@ -159,7 +161,9 @@ def repartitioning(
     absent = {difference.topic for difference in differences if difference.what == "topic"}
     present = {prefix + topic.name for topic in topics if not topic.single} - absent
     counts = {int(other[name].found or 0) if name in other else partitions for name in present}
-    return f"{'; '.join(map(str, other.values()))}. {advice(counts, partitions)}"
+    told = [str(difference) for difference in other.values()]
+    more = f"; {len(told) - TOLD} more differ" if len(told) > TOLD else ""
+    return f"{'; '.join(told[:TOLD])}{more}. {advice(counts, partitions)}"
 
 
 @asynccontextmanager

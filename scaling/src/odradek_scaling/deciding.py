@@ -4,7 +4,7 @@ Workers wanted are load over target: an absolute measure, so that a decision tha
 twice. Around it lies a band of the policy's tolerance in which a pool stays as it is, so that noise changes nothing: it
 grows when even the tolerated load of its workers is exceeded, and shrinks when fewer would have room to spare. A change
 must be asked for by every measurement of a window, short for growth and long for shrinking; of those the most cautious
-one counts: the least growth, the least shrinking. What was not measured asks for nothing.
+one counts: the least growth, the least shrinking. A window in which something was not measured shrinks nothing.
 
 Sources: Kubernetes' horizontal pod autoscaler (tolerance, stabilization windows); a Schmitt trigger for the band.
 """
@@ -60,11 +60,11 @@ def decide(history: History, policy: Policy, now: float) -> Decision:
     if wanted == now_has:
         return Decision(now_has, _state(latest.load, now_has, policy))
     seconds = policy.grow_seconds if wanted > now_has else policy.shrink_seconds
-    loads = [latest.load, *_within(history.samples, now - seconds)]
-    asked = [wants(load, now_has, policy) for load in loads]
+    window = [sample.load for sample in history.samples if sample.at >= now - seconds]
+    asked = [wanted, *(wants(load, now_has, policy) for load in window if load is not None)]
     if wanted > now_has:
         agreed = min(max(min(asked), now_has), most)
-    elif _covers(history.samples, now - seconds):
+    elif None not in window and _covers(history.samples, now - seconds):
         agreed = min(max(max(asked), least), now_has)
     else:
         agreed = now_has
@@ -96,10 +96,6 @@ def kept(samples: Sequence[Sample], policy: Policy, now: float) -> list[Sample]:
 
 def _workers(load: int, target: float) -> int:
     return math.ceil(load / target - _ROUNDING)
-
-
-def _within(samples: Iterable[Sample], since: float) -> list[int]:
-    return [sample.load for sample in samples if sample.at >= since and sample.load is not None]
 
 
 def _covers(samples: Iterable[Sample], since: float) -> bool:

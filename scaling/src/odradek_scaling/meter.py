@@ -9,11 +9,10 @@ from aiokafka.errors import KafkaError
 from odradek_runtime.brokers import Brokers
 from odradek_runtime.groups import Groups, open_groups
 from odradek_runtime.names import Names
-from odradek_runtime.positions import PositionError
 from odradek_runtime.tails import Tails, open_tails
 from odradek_scaling.combining import TELLING, combine, is_whole
 from odradek_scaling.load import POOLS, LoadUnknownError, PoolLoad
-from odradek_scaling.outside import Outside, look_at
+from odradek_scaling.outside import Outside, look
 from odradek_scaling.telling import FindWorkers, Told, ask
 
 FRESH_SECONDS = 1.0
@@ -76,7 +75,9 @@ class Meter:
         try:
             async with asyncio.timeout(MEASURE_SECONDS):
                 groups, tails = await self._connect()
-                return {pool: await self._measure_one(pool, groups, tails) for pool in POOLS}
+                seen = await look(POOLS, groups, tails)
+                results = await asyncio.gather(*(self._measured(pool, seen[pool]) for pool in POOLS))
+                return dict(zip(POOLS, results, strict=True))
         except (KafkaError, OSError, TimeoutError, ValueError) as error:
             await self.close()
             why = f"Kafka at {self._brokers} does not answer: {_told(error)}"
@@ -90,18 +91,13 @@ class Meter:
                 self._connected, self._connections = (groups, tails), opening.pop_all()
         return self._connected
 
-    async def _measure_one(self, pool: str, groups: Groups, tails: Tails) -> Result:
-        try:
-            outside = await look_at(pool, groups, tails)
-        except PositionError as error:
-            return LoadUnknownError(f"positions of {pool}: {error}")
-        except LoadUnknownError as error:
-            return error
+    async def _measured(self, pool: str, outside: Outside | LoadUnknownError) -> Result:
+        if isinstance(outside, LoadUnknownError):
+            return outside
         self._partitions[pool] = outside.partitions
         if self._find_workers is None or pool not in TELLING:
             return combine(pool, outside, None)
-        told = await ask(await self._find_workers(pool))
-        return self._weighed(pool, outside, told)
+        return self._weighed(pool, outside, await ask(await self._find_workers(pool)))
 
     def _weighed(self, pool: str, outside: Outside, told: list[Told]) -> Result:
         """A pool of which not all has been told has at least the load of what was: it may have grown, not shrunk."""

@@ -7,11 +7,12 @@ nobody does so for a pool that is empty, or that was killed a moment ago. So whe
 are counted by reading them, and an idle pool has a backlog of exactly 0.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from odradek_runtime.groups import INPUTS, Groups, Part
-from odradek_runtime.positions import Position
+from odradek_runtime.groups import INPUTS, Groups, Member, Part
+from odradek_runtime.positions import Position, PositionError
 from odradek_runtime.tails import Tails
 from odradek_scaling.load import LoadUnknownError
 
@@ -36,26 +37,55 @@ class Outside:
     partitions: int = 1
 
 
-async def look_at(pool: str, groups: Groups, tails: Tails) -> Outside:
-    """One look at a pool.
+async def look(pools: Collection[str], groups: Groups, tails: Tails) -> dict[str, Outside | LoadUnknownError]:
+    """One look at some pools, all at the same time; or, for one of them, why it can't be told.
 
     Raises:
         KafkaError, TimeoutError: no answer.
-        PositionError: what a group has committed is not ours.
-        LoadUnknownError: its topics are not there.
     """
-    members = await groups.members(pool)
-    parts = await _parts(pool, groups)
-    positions = await groups.positions(pool, parts)
-    bounds = await tails.bounds(parts)  # after the positions: what comes in between counts, and nothing twice
-    begun = sum(len(position.unfinished) for position in positions.values())
-    return Outside(
-        backlog=begun + await _waiting(unread(positions, bounds), tails),
-        begun=begun,
-        members=len(members),
-        owned=sum(len(member.numbers) for member in members),
-        partitions=1 + max(number for _topic, number in parts),
-    )
+    partitions = await groups.partitions()
+    seen = await asyncio.gather(*(_look(pool, groups, partitions) for pool in pools))
+    sights = [sight for sight in seen if isinstance(sight, _Sight)]
+    # After the positions: what comes in between counts, and nothing twice.
+    bounds = await tails.bounds([part for sight in sights for part in sight.parts])
+    positions = {part: position for sight in sights for part, position in sight.positions.items()}
+    waiting = await _counted(unread(positions, bounds), tails)
+    return {
+        pool: sight.outside(waiting) if isinstance(sight, _Sight) else sight
+        for pool, sight in zip(pools, seen, strict=True)
+    }
+
+
+@dataclass(frozen=True)
+class _Sight:
+    """What a pool's group tells, before the log is looked at. A topic is the input of one pool alone."""
+
+    pool: str
+    parts: Sequence[Part]
+    members: Sequence[Member]
+    positions: Mapping[Part, Position]
+
+    def outside(self, waiting: Mapping[Part, int]) -> Outside:
+        begun = sum(len(position.unfinished) for position in self.positions.values())
+        return Outside(
+            backlog=begun + sum(waiting.get(part, 0) for part in self.parts),
+            begun=begun,
+            members=len(self.members),
+            owned=sum(len(member.numbers) for member in self.members),
+            partitions=1 + max(number for _topic, number in self.parts),
+        )
+
+
+async def _look(pool: str, groups: Groups, partitions: Mapping[str, int]) -> _Sight | LoadUnknownError:
+    missing = [topic.name for topic in INPUTS[pool] if not partitions.get(topic.name)]
+    if missing:
+        return LoadUnknownError(f"topics of {pool} are missing: {', '.join(missing)}; `odradek topics apply`")
+    parts = [(topic.name, number) for topic in INPUTS[pool] for number in range(partitions[topic.name])]
+    try:
+        members, positions = await asyncio.gather(groups.members(pool), groups.positions(pool, parts))
+    except PositionError as error:
+        return LoadUnknownError(f"positions of {pool}: {error}")
+    return _Sight(pool, parts, members, positions)
 
 
 def unread(positions: Mapping[Part, Position], bounds: Mapping[Part, Span]) -> dict[Part, Span]:
@@ -69,16 +99,8 @@ def unread(positions: Mapping[Part, Position], bounds: Mapping[Part, Span]) -> d
     return spans
 
 
-async def _waiting(spans: Mapping[Part, Span], tails: Tails) -> int:
+async def _counted(spans: Mapping[Part, Span], tails: Tails) -> dict[Part, int]:
+    """How many records each span has: read where it is short, else its offsets."""
     lengths = {part: end - begin for part, (begin, end) in spans.items()}
-    few = {part: spans[part] for part, length in lengths.items() if length <= COUNTED_OFFSETS}
-    many = sum(length for part, length in lengths.items() if part not in few)
-    return many + (sum((await tails.count(few)).values()) if few else 0)
-
-
-async def _parts(pool: str, groups: Groups) -> list[Part]:
-    partitions = await groups.partitions()
-    missing = [topic.name for topic in INPUTS[pool] if not partitions.get(topic.name)]
-    if missing:
-        raise LoadUnknownError(f"topics of {pool} are missing: {', '.join(missing)}; `odradek topics apply`")
-    return [(topic.name, number) for topic in INPUTS[pool] for number in range(partitions[topic.name])]
+    short = {part: spans[part] for part, length in lengths.items() if length <= COUNTED_OFFSETS}
+    return lengths | (await tails.count(short) if short else {})

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from aiohttp import ClientError, ClientSession, ClientTimeout
 from prometheus_client.parser import text_string_to_metric_families
 
-from odradek_runtime.logs import get_logger
-
 ASK_SECONDS = 2.0
 """Deadline of one worker's answer, and of its name's."""
 
@@ -23,8 +21,6 @@ Address = tuple[str, int]
 """Host and port."""
 FindWorkers = Callable[[str], Awaitable[Sequence[Address]]]
 """Where the workers of a pool answer."""
-
-log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,8 @@ def read_told(text: str) -> Told:
 
 
 async def ask(addresses: Iterable[Address]) -> list[Told]:
-    """What the workers there tell. One that does not answer is left out: it may just be starting, or be dead."""
+    """What the workers there tell. One that does not answer is left out: it may just be starting, or be dead. Whether it
+    is missed, the group knows."""
     async with ClientSession(timeout=ClientTimeout(total=ASK_SECONDS)) as session:
         answers = await asyncio.gather(*(_ask_one(session, address) for address in addresses))
     return [told for told in answers if told is not None]
@@ -68,8 +65,7 @@ async def _ask_one(session: ClientSession, address: Address) -> Told | None:
         async with session.get(url) as response:
             response.raise_for_status()
             return read_told(await response.text())
-    except (ClientError, OSError, TimeoutError, ValueError) as error:
-        log.debug("a worker does not tell its metrics", url=url, error=repr(error))
+    except (ClientError, OSError, TimeoutError, ValueError):
         return None
 
 
@@ -94,7 +90,6 @@ async def resolve(host: str, port: int) -> list[Address]:
     try:
         async with asyncio.timeout(ASK_SECONDS):
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, TimeoutError) as error:
-        log.debug("a pool's name has no address", host=host, error=repr(error))
+    except (OSError, TimeoutError):
         return []
     return sorted({(str(address[0]), port) for *_, address in found})

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.new_partitions import NewPartitions
 from aiokafka.structs import TopicPartition
 
 from odradek_runtime.blobs import FileBlobStore
@@ -17,6 +19,7 @@ from odradek_schemas.codec import encode, with_reference
 from odradek_schemas.events import (
     Dataset,
     Event,
+    PartitionsAdded,
     PolicyUpdated,
     RecordCoordinates,
     RewardAssigned,
@@ -135,7 +138,9 @@ class World:
             "ODRADEK_BLOB_STORE": self.blobs.as_uri(),
         }
 
-    async def write(self, *events: Event, seconds: float = 0.0, in_blobs: bool = False) -> None:
+    async def write(
+        self, *events: Event, seconds: float = 0.0, in_blobs: bool = False, partitions: int = PARTITIONS
+    ) -> None:
         """Write events where they belong, in one transaction, as of `seconds` after the start."""
         async with self._producer() as producer, producer.transaction():
             for event in events:
@@ -147,10 +152,20 @@ class World:
                     self.prefix + topic.name,
                     record.value,
                     key=record.key,
-                    partition=0 if topic.single else partition_of(event.key, PARTITIONS),
+                    partition=0 if topic.single else partition_of(event.key, partitions),
                     timestamp_ms=int((START.timestamp() + seconds) * 1000),
                     headers=list(record.headers),
                 )
+
+    async def grow(self, partitions: int) -> None:
+        """Add partitions, as `odradek topics grow` does to all topics."""
+        await self.write(PartitionsAdded(id="partitions", counts=[PARTITIONS, partitions]))
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+        await admin.start()
+        await admin.create_partitions(
+            {f"{self.prefix}{topic}": NewPartitions(partitions) for topic in ("runs", "rewards")}
+        )
+        await admin.close()
 
     async def demands(self) -> list[int]:
         """What was demanded of runs, in the order in which it was written."""

@@ -245,6 +245,11 @@ def notes(config: Config) -> list[str]:
         found.append(
             f"kafka.security_protocol {config.kafka.security_protocol}: what is sent can be read on the way"
         )
+    if config.pools[ENV].min == 0:
+        found.append(
+            "pools.env-worker.min 0: to wake it takes minutes; a session has 120 s to open and an action 60 s, unless the "
+            "runs' limits say more: then rollouts begin anew, or fail"
+        )
     if config.agent_programs and config.pools[ENV].spot_weight:
         found.append(
             "pools.env-worker.spot_weight: a program at work when Spot takes its task back begins anew"

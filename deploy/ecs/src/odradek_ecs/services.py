@@ -49,13 +49,14 @@ def network(config: Config, own_group: str) -> JsonObject:
 
 
 def service(block: Block, config: Config, known: Mapping[str, str]) -> JsonObject:
-    """What CreateService is asked for. How many tasks there are is Application Auto Scaling's, after the first."""
+    """What CreateService is asked for. The first task shows that it starts; how many there are is Application
+    Auto Scaling's from then on."""
     pool = config.pools.get(block.name)
     return {
         "cluster": Names(config.deployment).cluster,
         "serviceName": block.name,
         "taskDefinition": known[f"task definition/{block.name}"],
-        "desiredCount": pool.min if pool else 1,
+        "desiredCount": 1,
         "capacityProviderStrategy": _capacity(pool),
         "platformVersion": "LATEST",
         "networkConfiguration": network(

@@ -14,6 +14,7 @@ from aiokafka.structs import TopicPartition
 from odradek_model_gateway.front.refusals import NOT_LOGGED, Refusal
 from odradek_runtime.access import Access
 from odradek_runtime.brokers import Brokers
+from odradek_runtime.errors import CommitFailedError
 from odradek_runtime.intake import Intake
 from odradek_runtime.log_reader import log_bounds, offsets_since, read_log
 from odradek_runtime.names import Names
@@ -44,7 +45,7 @@ class EarlierAnswers:
         try:
             async with asyncio.timeout(LOOK_SECONDS):
                 return await self._find(access, mark, digest)
-        except (KafkaError, TimeoutError) as error:
+        except (KafkaError, CommitFailedError, TimeoutError) as error:
             told = f"whether this call was answered before can't be told now ({error!r}): ask again"
             raise Refusal(NOT_LOGGED, told) from error
 
