@@ -5,7 +5,6 @@ import asyncio
 import json
 import os
 import signal
-from pathlib import Path
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
@@ -113,29 +112,6 @@ async def test_a_pool_grows_and_shrinks(stack: DockerStack) -> None:
     await run.ends_clean()
 
 
-POLICY = """\
-[env-worker]
-target = 4
-max = 3
-grow_seconds = 0
-shrink_seconds = 5
-"""
-
-
-async def test_the_autoscaler_follows_the_load(stack: DockerStack, tmp_path: Path) -> None:
-    policy = tmp_path / "autoscale.toml"
-    policy.write_text(POLICY)
-    run = await play(stack)
-    profile = ["--profile", "scale"]
-    stack.compose(*profile, "up", "--detach", "--no-deps", "autoscaler", ODRADEK_AUTOSCALE_FILE=str(policy))
-    until(lambda: len(stack.containers("env-worker")) == 3, "open sessions make the pool grow")
-    await run.ends_clean()
-    until(lambda: len(stack.containers("env-worker")) == 1, "and it shrinks when none are open")
-    listed = stack.compose("ps", "--all", "--quiet", "env-worker").split()
-    assert listed == stack.containers("env-worker"), "none is left stopped"
-    stack.compose(*profile, "rm", "--stop", "--force", "autoscaler", ODRADEK_AUTOSCALE_FILE=str(policy))
-
-
 async def test_an_upgrade_loses_nothing(stack: DockerStack) -> None:
     before = {service: stack.containers(service) for service in OURS}
     run = await play(stack)
@@ -146,7 +122,7 @@ async def test_an_upgrade_loses_nothing(stack: DockerStack) -> None:
 
 
 async def test_a_pool_scales_by_itself(stack: DockerStack) -> None:
-    """Profile `scale`: the load rises, the agent-workers' pool grows, nothing is lost."""
+    """Profile `scale`: the load rises, pools grow; it falls, they shrink; nothing is lost."""
     policies = str(ROOT / "tests/docker/autoscale.toml")
     scale = ["--profile", "scale"]
     stack.compose(*scale, "up", "--detach", "--build", seconds=600, ODRADEK_AUTOSCALE_FILE=policies)
@@ -155,8 +131,11 @@ async def test_a_pool_scales_by_itself(stack: DockerStack) -> None:
     assert load["pool"] == "agent-worker"
     assert load["members"] == 1
     run = await play(stack)
-    until(lambda: len(stack.containers("agent-worker")) > 1, "the pool has grown")
+    until(lambda: len(stack.containers("env-worker")) > 1, "open sessions have made the pool grow")
     await run.ends_clean()
+    for pool in ("agent-worker", "env-worker"):
+        until(lambda pool=pool: len(stack.containers(pool)) == 1, f"{pool} has shrunk")
+        until(lambda pool=pool: not stopped(stack, pool), f"no {pool} is left behind")
     stack.compose(*scale, "rm", "--stop", "--force", "autoscaler", "load-exporter")
 
 
@@ -167,6 +146,11 @@ for process in pathlib.Path("/proc").glob("[0-9]*"):
         os.kill(int(process.name), {int(signal.SIGKILL)})
 """
 """Everything but process one: from within its container the kernel lets nobody kill that."""
+
+
+def stopped(stack: DockerStack, service: str) -> set[str]:
+    """Containers of a service that are there and don't run."""
+    return {*stack.compose("ps", "--all", "--quiet", service).split()} - {*stack.containers(service)}
 
 
 async def members(stack: DockerStack, worker: str) -> int:

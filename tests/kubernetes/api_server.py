@@ -47,6 +47,16 @@ class ApiServer:
         query = "?fieldValidation=Strict" + ("&dryRun=All" if dry else "")
         self._ask(path + query, json.dumps(one).encode())
 
+    def patch(self, path: str, change: Object) -> None:
+        """Change some of an object's fields (RFC 7386). Raises ServerError."""
+        self._ask(path, json.dumps(change).encode(), "PATCH", "application/merge-patch+json")
+
+    def get(self, path: str) -> Object:
+        """An object as it is. Raises ServerError."""
+        found = json.loads(self._ask(path))
+        assert isinstance(found, dict)
+        return found
+
     def is_ready(self) -> bool:
         try:
             self._ask("/readyz")
@@ -54,14 +64,18 @@ class ApiServer:
             return False
         return True
 
-    def _ask(self, path: str, body: bytes | None = None) -> None:
-        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-        request = urllib.request.Request(self.url + path, body, headers)
+    def _ask(
+        self, path: str, body: bytes | None = None, method: str | None = None, kind: str = "application/json"
+    ) -> bytes:
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": kind}
+        request = urllib.request.Request(self.url + path, body, headers, method=method)
         unverified = ssl._create_unverified_context()  # it signed its own certificate, on this machine
         try:
-            urllib.request.urlopen(request, timeout=ANSWER_SECONDS, context=unverified).close()
+            with urllib.request.urlopen(request, timeout=ANSWER_SECONDS, context=unverified) as answer:
+                content: bytes = answer.read()
         except urllib.error.HTTPError as error:
             raise ServerError(error.read().decode()) from error
+        return content
 
 
 def folder() -> Path:

@@ -100,6 +100,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     ),
     "a sixth pool": (["pools.judge={}"], "'judge' not allowed"),
     "an address without a port": (['kafka.bootstrapServers="kafka"'], "/kafka/bootstrapServers"),
+    "no Kafka": (['kafka.bootstrapServers=""'], "kafka.bootstrapServers: where Kafka is"),
     "more workers than partitions": (["pools.env-worker.autoscaling.maxReplicas=9"], "kafka.partitions: 8"),
     "more fixed workers than partitions": (
         ["autoscaling.enabled=false", "pools.env-worker.replicas=9"],

@@ -35,6 +35,19 @@ def test_it_is_installed_upgraded_rolled_back_and_taken_away(server: ApiServer, 
     helm(server, installed, "uninstall", "odradek")
 
 
+def test_an_upgrade_leaves_what_others_decide(server: ApiServer, installed: Tools) -> None:
+    """How many workers there are is the autoscaler's business; a pool that is held back, as task-producers are while
+    partitions are added, is not rolled."""
+    chart = ("odradek", str(CHART), "--values", str(values("small")))
+    helm(server, installed, "install", *chart)
+    where = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/odradek-task-producer"
+    server.patch(where, {"spec": {"paused": True, "replicas": 2}})
+    helm(server, installed, "upgrade", *chart, "--set", "kafka.partitions=16")
+    spec = server.get(where)["spec"]
+    helm(server, installed, "uninstall", "odradek")
+    assert (spec["paused"], spec["replicas"]) == (True, 2)
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_restricted_namespaces_let_its_pods_in(example: str, server: ApiServer) -> None:
     for pod in parsed(golden(example).read_text()).pods():

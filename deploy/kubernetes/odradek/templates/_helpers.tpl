@@ -101,7 +101,7 @@ http://{{ include "odradek.name" $root }}-load-exporter.{{ $root.Release.Namespa
 {{- end }}
 
 {{/* From a pod's deletion to the kill: the time before SIGTERM, what a worker may need at most to drain, to close what
-     it can't finish, to say so and to leave (three times its drain and 40 s, docs/kubernetes.md). */}}
+     it can't finish, to say so and to leave (three times its drain and a minute, docs/kubernetes.md). */}}
 {{- define "odradek.graceSeconds" -}}
-{{- add (int .preStopSeconds) (mul 3 (int .drainSeconds)) 40 -}}
+{{- add (int .preStopSeconds) (mul 3 (int .drainSeconds)) 60 -}}
 {{- end }}
