@@ -80,8 +80,9 @@ async def test_a_server_that_is_away_is_said_to_be(
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", gone.url)
         elsewhere = open_blob_store("s3://bucket/blobs")
     for doing in (elsewhere.put(b"thread"), elsewhere.get(NONE_SUCH), elsewhere.check()):
-        with pytest.raises(StoreUnavailable, match=f"blob store s3://bucket/blobs: .*{gone.port}"):
+        with pytest.raises(StoreUnavailable, match=f"blob store s3://bucket/blobs: .*{gone.port}") as failed:
             await doing
+        assert not isinstance(failed.value, StoreRefused), "it may be back soon"
 
 
 async def test_a_server_that_says_nothing_is_not_waited_for(

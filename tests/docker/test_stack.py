@@ -12,7 +12,6 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 from odradek_runtime.names import Names
 from tests.docker.playing import play
-from tests.docker.preparing import ROOT
 from tests.docker.stack import DockerStack, until
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600, func_only=True)]
@@ -136,6 +135,16 @@ async def test_the_autoscaler_follows_the_load(stack: DockerStack, tmp_path: Pat
     stack.compose(*profile, "rm", "--stop", "--force", "autoscaler", ODRADEK_AUTOSCALE_FILE=str(policy))
 
 
+def test_the_load_of_a_pool_is_told_on_the_private_network(stack: DockerStack) -> None:
+    profile = ["--profile", "scale"]
+    stack.compose(*profile, "up", "--detach", "--build", "--wait", "--no-deps", "load-exporter", seconds=600)
+    ask = "import urllib.request as r; print(r.urlopen('http://load-exporter:9400/pools/agent-worker').read().decode())"
+    load = json.loads(stack.compose("exec", "-T", "agent-worker", "python", "-c", ask))
+    assert load["pool"] == "agent-worker"
+    assert load["members"] == 1
+    stack.compose(*profile, "rm", "--stop", "--force", "load-exporter")
+
+
 async def test_an_upgrade_loses_nothing(stack: DockerStack) -> None:
     before = {service: stack.containers(service) for service in OURS}
     run = await play(stack)
@@ -143,21 +152,6 @@ async def test_an_upgrade_loses_nothing(stack: DockerStack) -> None:
     for service in OURS:
         assert stack.containers(service) != before[service], "it runs the new image"
     await run.ends_clean()
-
-
-async def test_a_pool_scales_by_itself(stack: DockerStack) -> None:
-    """Profile `scale`: the load rises, the agent-workers' pool grows, nothing is lost."""
-    policies = str(ROOT / "tests/docker/autoscale.toml")
-    scale = ["--profile", "scale"]
-    stack.compose(*scale, "up", "--detach", "--build", seconds=600, ODRADEK_AUTOSCALE_FILE=policies)
-    ask = "import urllib.request as r; print(r.urlopen('http://load-exporter:9400/pools/agent-worker').read().decode())"
-    load = json.loads(stack.compose("exec", "-T", "agent-worker", "python", "-c", ask))
-    assert load["pool"] == "agent-worker"
-    assert load["members"] == 1
-    run = await play(stack)
-    until(lambda: len(stack.containers("agent-worker")) > 1, "the pool has grown")
-    await run.ends_clean()
-    stack.compose(*scale, "rm", "--stop", "--force", "autoscaler", "load-exporter")
 
 
 _KILL_THE_WORKER = f"""

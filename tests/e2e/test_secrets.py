@@ -1,11 +1,9 @@
 """Secrets are planted in a stack, whose values lie on S3; nothing that it leaves behind or says has one of them."""
 
+import asyncio
 import base64
 import json
-import os
 import stat
-import subprocess
-import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -17,8 +15,10 @@ from typing import Any
 import psutil
 import pytest
 import zstandard
+from typer.testing import CliRunner
 
 from odradek.models import ModelSettings
+from odradek_cli.app import app
 from odradek_schemas.rollouts import Limits
 from tests.chaos.scenarios.code import row
 from tests.support.log import run_requested
@@ -39,8 +39,11 @@ about = "Tells all that its environment holds"
 dialect = "chat"
 streams = false
 command = ["sh", "-c", "printenv | tr '\\\\n' ' '"]
+stdin = "{prompt}"
 [environment]
 MODEL = "{model}"
+OPENAI_BASE_URL = "{base_url}/v1"
+OPENAI_API_KEY = "{token}"
 [result]
 read = "last_line"
 """
@@ -106,16 +109,11 @@ class Planted:
 
     def odradek(self, *arguments: str, codes: tuple[int, ...] = (0,)) -> str:
         """What a command prints; all that it says is kept."""
-        done = subprocess.run(
-            [Path(sys.executable).with_name("odradek"), *arguments],
-            env={**os.environ, **self.environment, "ODRADEK_DATA_DIR": str(self.stack.settings.folder)},
-            capture_output=True,
-            timeout=150,
-            check=False,
-        )
-        self.said.extend((done.stdout, done.stderr))
-        assert done.returncode in codes, (arguments, done.stdout, done.stderr)
-        return done.stdout.decode()
+        environment = {**self.environment, "ODRADEK_DATA_DIR": str(self.stack.settings.folder)}
+        done = CliRunner().invoke(app, list(arguments), env=environment)
+        self.said.extend((done.stdout.encode(), done.stderr.encode(), repr(done.exception).encode()))
+        assert done.exit_code in codes, (arguments, done.stdout, done.stderr, done.exception)
+        return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -147,24 +145,26 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
     server.server_close()
 
 
-async def played(
+def played(
     planted: Planted, environment: str, model: str, rows: list[Any], folder: Path, **wishes: Any
 ) -> str:
     """A run, played to its end."""
     path = folder / f"{model}.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in rows))
-    run = await planted.stack.log.start(run_requested(environment, model, path, **wishes))
-    await planted.stack.log.finished(run, 150)
-    return run
+
+    async def play() -> str:
+        run = await planted.stack.log.start(run_requested(environment, model, path, **wishes))
+        await planted.stack.log.finished(run, 150)
+        return run
+
+    return asyncio.run(play())
 
 
-async def test_large_values_lie_in_the_bucket_and_a_run_plays_with_them(
-    planted: Planted, tmp_path: Path
-) -> None:
+def test_large_values_lie_in_the_bucket_and_a_run_plays_with_them(planted: Planted, tmp_path: Path) -> None:
     """The bucket fails meanwhile, as one that repeats what it was sent."""
     denied = lambda: refusal(403, "AccessDenied", f"you sent {SECRET_KEY}")  # noqa: E731
     planted.s3.fault = times(2, denied, "PUT")
-    run = await played(
+    run = played(
         planted, "chaos", "planned", [row(("recite", {"kib": 400}))], tmp_path, samples=2,
         limits=Limits(rollout_seconds=200, model_seconds=100, tool_seconds=100),
     )  # fmt: skip
@@ -184,15 +184,19 @@ async def test_large_values_lie_in_the_bucket_and_a_run_plays_with_them(
     assert not (planted.stack.settings.folder / "blobs").exists()
 
 
-async def test_no_secret_is_left_behind_or_said(planted: Planted, shared_data: Path, tmp_path: Path) -> None:
+def test_no_secret_is_left_behind_or_said(planted: Planted, shared_data: Path, tmp_path: Path) -> None:
     """Caught: a key that a provider repeats in its error, a secret in a program's environment, in arguments, in a log."""
     given = str(shared_data / "mcqa" / "example.jsonl")
     runs = []
     for model in REPEATING:
         planted.odradek("run", "mcqa", "--model", model, "--input", given, "--limit", "2", codes=(0, 5))
         runs.append(json.loads(planted.odradek("results", "--json"))["run_id"])
-    task = {"id": "tell", "task": {"instruction": "Tell.", "files": {}}, "answer": {"expected_files": {}}}
-    program = await played(planted, "workspace", "instant", [task], tmp_path, harness="program:env-teller")
+    task = {
+        "id": "tell",
+        "task": {"instruction": "Tell.", "files": {"question.txt": "?"}},
+        "answer": {"expected_files": {"answer.txt": "!"}},
+    }
+    program = played(planted, "workspace", "instant", [task], tmp_path, harness="program:env-teller")
     told = planted.odradek("show", f"{program}/0/0")
     assert "PATH=" in told, "the program has told its environment"
     for run in [*runs, program]:

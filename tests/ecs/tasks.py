@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-COMMAND_SECONDS = 120.0
+COMMAND_SECONDS = 180.0
+"""More than a task has to stop in."""
 
 
 def docker(*words: str, fails: bool = False) -> str:

@@ -1,7 +1,7 @@
 """The task definitions' containers with the real images, a real Kafka and moto's S3: `make test-ecs`."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from moto.server import ThreadedMotoServer
 
 from odradek_ecs.blocks import blocks
 from odradek_ecs.config import Config, read_config
-from odradek_ecs.names import TOPICS
+from odradek_ecs.names import EXPORTER, TOPICS
 from odradek_ecs.task import task_definition
 from odradek_runtime.sealing import create_keys
 from odradek_schemas.topics import PRODUCER, WORKERS
@@ -19,6 +19,7 @@ from tests.docker.stack import BUILD_SECONDS, IMAGES, DockerStack, remove_images
 from tests.ecs.tasks import Surroundings, Task, docker
 
 EXAMPLE = Path(__file__).parents[2] / "deploy/ecs/example.toml"
+WELL_SECONDS = 300.0
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(1800)]
 
 
@@ -38,7 +39,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerStack]:
     """Kafka alone, and the images of all that ECS starts."""
     stack = DockerStack(variables(tmp_path_factory.mktemp("data"), (), 1))
     try:
-        stack.compose("build", "topics", *WORKERS, seconds=BUILD_SECONDS)
+        stack.compose("--profile", "*", "build", "topics", EXPORTER, *WORKERS, seconds=BUILD_SECONDS)
         stack.compose("up", "--detach", "--build", "--wait", "kafka", seconds=BUILD_SECONDS)
         yield stack
     finally:
@@ -57,14 +58,20 @@ def around(
     server.start()
     address = f"http://{gateway}:{server.get_host_and_port()[1]}"
     aws = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL": address}
-    where: Any = {"endpoint_url": address, "aws_access_key_id": "test", "aws_secret_access_key": "test"}
     place = {"LocationConstraint": config.region}
-    boto3.client("s3", region_name=config.region, **where).create_bucket(
+    boto3.client("s3", region_name=config.region, **own_aws(aws)).create_bucket(
         Bucket="example-odradek-blobs", CreateBucketConfiguration=place
     )
     secrets = _secrets(config, tmp_path_factory.mktemp("keys"))
     yield Surroundings(project, network, IMAGES, stack.variables["ODRADEK_TAG"], secrets, aws)
     server.stop()
+
+
+def own_aws(variables: Mapping[str, str]) -> Any:
+    """What a client of boto3 on this machine is told, for the same AWS."""
+    return {name.lower(): value for name, value in variables.items() if name != "AWS_ENDPOINT_URL"} | {
+        "endpoint_url": variables["AWS_ENDPOINT_URL"]
+    }
 
 
 def _secrets(config: Config, folder: Path) -> dict[str, str]:
@@ -103,7 +110,7 @@ def test_a_worker_starts_without_rights_is_well_and_stops_in_order(
     try:
         container = worker.start()
         try:
-            until(worker.is_well, f"{name} is well")
+            until(worker.is_well, f"{name} is well", WELL_SECONDS)
         except AssertionError:
             print(worker.logs())
             raise
@@ -129,6 +136,29 @@ def _see_secrets(worker: Task, name: str, config: Config, around: Surroundings) 
         code, value = worker.shell(f"cat /run/secrets/{file}")
         assert (code, value) == (0, around.secrets[arn])
         assert value not in environments
+
+
+def test_the_load_exporter_tells_cloudwatch(config: Config, around: Surroundings, topics: None) -> None:
+    exporter = task(EXPORTER, config, around)
+    watch = boto3.client("cloudwatch", region_name=config.region, **own_aws(around.variables))
+
+    def told() -> set[tuple[str, str]]:
+        """Metric and pool."""
+        of = [{"Name": "Deployment", "Value": config.deployment}]
+        found = watch.list_metrics(Namespace="Odradek", Dimensions=of)["Metrics"]
+        return {(one["MetricName"], pair["Value"]) for one in found for pair in one["Dimensions"]}
+
+    try:
+        exporter.start()
+        until(
+            lambda: {("LoadPerWorker", name) for name in WORKERS} <= told(), "all pools' loads are published"
+        )
+        assert exporter.is_well()
+    except AssertionError:
+        print(exporter.logs())
+        raise
+    finally:
+        exporter.remove()
 
 
 def test_a_worker_says_which_secret_it_misses(config: Config, around: Surroundings, topics: None) -> None:

@@ -60,7 +60,7 @@ def configure_logs(worker: str, level: str, form: Literal["json", "console"]) ->
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for noisy in ("aiokafka", "faststream", "uvicorn"):
+    for noisy in ("aiokafka", "faststream", "uvicorn", "botocore"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
     # It warns of each retry that the transaction protocol of older clients makes normal.
     logging.getLogger("aiokafka.producer.sender").setLevel(logging.ERROR)
