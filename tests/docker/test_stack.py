@@ -14,7 +14,7 @@ from odradek_runtime.names import Names
 from tests.docker.playing import play
 from tests.docker.stack import DockerStack, until
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(600, func_only=True)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900, func_only=True)]
 
 OURS = ("task-producer", "agent-worker", "env-worker", "verifier-worker", "model-gateway")
 
