@@ -12,6 +12,7 @@ from typing import Literal
 import jwt
 from pydantic import Field, ValidationError
 
+from odradek_runtime.secret_files import write_new
 from odradek_schemas.base import Model
 from odradek_schemas.codec import explain
 from odradek_schemas.messages import Sampling
@@ -106,6 +107,5 @@ class Signer:
 
 
 def create_secret(path: Path) -> None:
-    """Write a new secret, readable by its owner alone."""
-    path.touch(mode=0o600)
-    path.write_text(secrets.token_hex(LEAST_SECRET_BYTES))
+    """Write a new secret, readable by its owner alone. Raises FileExistsError: there is one."""
+    write_new(path, secrets.token_hex(LEAST_SECRET_BYTES).encode())

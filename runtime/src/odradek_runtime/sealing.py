@@ -5,11 +5,13 @@ Source: libsodium `crypto_box_seal` (X25519, XSalsa20-Poly1305), through PyNaCl.
 
 import json
 from pathlib import Path
+from typing import TypeVar
 
 from nacl.encoding import Base64Encoder
 from nacl.exceptions import CryptoError
 from nacl.public import PrivateKey, PublicKey, SealedBox
 
+from odradek_runtime.secret_files import is_filled, write_new
 from odradek_schemas.base import JsonObject
 
 
@@ -25,7 +27,8 @@ class Sealer:
 
     @classmethod
     def from_file(cls, path: Path) -> "Sealer":
-        return cls(_read_key(path))
+        """Raises SealError: the file can't be read, or is no key."""
+        return cls(_parsed(PublicKey, path).encode(Base64Encoder))
 
     def seal(self, content: JsonObject) -> str:
         return self._box.encrypt(json.dumps(content).encode(), encoder=Base64Encoder).decode()
@@ -39,7 +42,8 @@ class Opener:
 
     @classmethod
     def from_file(cls, path: Path) -> "Opener":
-        return cls(_read_key(path))
+        """Raises SealError: the file can't be read, or is no key."""
+        return cls(_parsed(PrivateKey, path).encode(Base64Encoder))
 
     def open(self, sealed: str) -> JsonObject:
         """Open a box.
@@ -54,16 +58,43 @@ class Opener:
         return content
 
 
-def create_keys(public_file: Path, private_file: Path) -> None:
-    """Write a new pair of keys, each file readable by its owner alone."""
-    key = PrivateKey.generate()
-    for path, content in (
-        (private_file, key.encode(Base64Encoder)),
-        (public_file, key.public_key.encode(Base64Encoder)),
-    ):
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.touch(mode=0o600)
-        path.write_bytes(content)
+def create_keys(public_file: Path, private_file: Path) -> list[Path]:
+    """Write what is missing of a pair of keys, each file readable by its owner alone. Returns what was written.
+
+    A private key that is there stays, and its public key is made from it: what was sealed can be opened still.
+
+    Raises:
+        SealError: a public key has lost its private key, the two are no pair, or a file is no key.
+        OSError: a file can't be written.
+    """
+    made = []
+    if not is_filled(private_file):
+        if is_filled(public_file):
+            raise SealError(
+                f"sealing key {private_file} is missing, and {public_file} is there: bring the private key back; "
+                "without it nothing that was sealed can be opened. Where nothing was, remove the public key"
+            )
+        write_new(private_file, PrivateKey.generate().encode(Base64Encoder))
+        made.append(private_file)
+    public = _parsed(PrivateKey, private_file).public_key
+    if not is_filled(public_file):
+        write_new(public_file, public.encode(Base64Encoder))
+        return [public_file, *made]
+    if _parsed(PublicKey, public_file) != public:
+        raise SealError(
+            f"sealing keys {public_file} and {private_file} are no pair: what one seals the other can't open"
+        )
+    return made
+
+
+K = TypeVar("K", PublicKey, PrivateKey)
+
+
+def _parsed(kind: type[K], path: Path) -> K:
+    try:
+        return kind(_read_key(path), encoder=Base64Encoder)
+    except (ValueError, TypeError) as error:
+        raise SealError(f"sealing key {path}: it is not a key, which is 32 bytes in base64") from error
 
 
 def _read_key(path: Path) -> bytes:

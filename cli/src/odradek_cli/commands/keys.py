@@ -26,8 +26,9 @@ def keys(
 
     Example: `odradek keys --public-key k/sealing_public_key --private-key k/sealing_private_key --access-secret k/access_secret`
     """
+    _check_apart(public_key, private_key, access_secret)
     try:
-        made = [*_make_pair(public_key, private_key), *_make_secret(access_secret)]
+        made = [*create_keys(public_key, private_key), *_make_secret(access_secret)]
     except OSError as error:
         raise CliError(
             f"{error.filename}: {error.strerror}",
@@ -40,16 +41,13 @@ def keys(
         say("all keys are there; none was changed")
 
 
-def _make_pair(public_key: Path, private_key: Path) -> list[Path]:
-    if public_key.exists():  # it is written last: without it nothing was sealed yet
-        return []
-    create_keys(public_key, private_key)
-    return [public_key, private_key]
+def _check_apart(*paths: Path) -> None:
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise CliError("two of the keys would be the same file", Exit.USAGE, "name three files")
 
 
 def _make_secret(path: Path) -> list[Path]:
-    if path.exists() and path.stat().st_size:
+    if path.is_file() and path.stat().st_size:
         return []
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     create_secret(path)
     return [path]
