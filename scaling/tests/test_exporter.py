@@ -31,6 +31,21 @@ async def exporter(bootstrap: str, prefix: str = "t.") -> AsyncIterator[ClientSe
         await meter.close()
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"), [("LOAD_WORKERS_CLOUD_MAP", "prod:9400"), ("CLOUDWATCH_DEPLOYMENT", "prod")]
+)
+def test_without_a_region_the_setting_is_named(
+    setting: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere/config")
+    monkeypatch.setenv("ODRADEK_HTTP_PORT", "0")
+    monkeypatch.setenv(f"ODRADEK_{setting}", value)
+    with pytest.raises(SystemExit, match=r"odradek-load-exporter: AWS .* set AWS_REGION"):
+        main()
+
+
 @pytest.mark.kafka
 async def test_tells_one_pool_as_json_and_those_it_knows_to_prometheus(kafka: str, prefix: str) -> None:
     await create_topics(kafka, prefix, 1, TOOL_ACTIONS.name, MODEL_CALLS.name)
@@ -75,6 +90,11 @@ async def test_an_unknown_pool_is_told_the_known_ones() -> None:
     ("setting", "value", "said"),
     [
         ("LOAD_WORKERS_DNS", "workers", "is not HOST:PORT"),
+        ("LOAD_WORKERS_DNS", "workers:²", "is not HOST:PORT"),
+        ("LOAD_WORKERS_DNS", "workers:99999", "is not HOST:PORT"),
+        ("LOAD_WORKERS_CLOUD_MAP", "prod", "is not NAMESPACE:PORT"),
+        ("BOOTSTRAP_SERVERS", "kafka", "ODRADEK_BOOTSTRAP_SERVERS: 'kafka' is not host:port"),
+        ("KAFKA_SECURITY_PROTOCOL", "TLS", "ODRADEK_KAFKA_SECURITY_PROTOCOL: "),
         ("HTTP_PORT", "99999", "ODRADEK_HTTP_PORT: "),
         ("HTTP_HOST", "203.0.113.1", "can't listen there"),
     ],

@@ -7,12 +7,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from odradek_runtime.logs import get_logger
-from odradek_scaling.telling import Address, FindWorkers
+from odradek_scaling.aws import create_client
+from odradek_scaling.telling import Address, FindWorkers, read_place
 
 MOST_INSTANCES = 1000
 FIND_SECONDS = 2.0
@@ -25,16 +25,15 @@ def by_cloud_map(place: str, client: Any = None) -> FindWorkers:
 
     Raises:
         ValueError: it is not of this form.
+        SettingsError: no region is set.
     """
-    namespace, _, port = place.rpartition(":")
-    if not namespace or not port.isdigit():
-        raise ValueError(f"{place!r} is not NAMESPACE:PORT, such as prod.odradek.internal:9400")
+    namespace, port = read_place(place)
     asked = client or _client()
 
     async def find(pool: str) -> Sequence[Address]:
         """None are found where Cloud Map does not answer: what owns work and is not asked makes a load unknown."""
         try:
-            return await asyncio.to_thread(_instances, asked, namespace, pool, int(port))
+            return await asyncio.to_thread(_instances, asked, namespace, pool, port)
         except (BotoCoreError, ClientError) as error:
             log.warning("Cloud Map does not tell where workers are", pool=pool, error=str(error))
             return []
@@ -55,4 +54,4 @@ def _client() -> Any:
         read_timeout=FIND_SECONDS,
         retries={"mode": "standard", "total_max_attempts": 2},
     )
-    return boto3.client("servicediscovery", config=config)
+    return create_client("servicediscovery", config)

@@ -16,12 +16,12 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from prometheus_client import Counter
 
 from odradek_runtime.logs import get_logger
+from odradek_scaling.aws import create_client
 from odradek_scaling.load import PoolLoad
 from odradek_scaling.meter import Result
 
@@ -105,4 +105,4 @@ def _client() -> Any:
         read_timeout=ANSWER_SECONDS,
         retries={"mode": "standard", "total_max_attempts": TRIES},
     )
-    return boto3.client("cloudwatch", config=config)
+    return create_client("cloudwatch", config)

@@ -5,9 +5,10 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from odradek_runtime.brokers import Brokers
+from odradek_runtime.brokers import Addresses, Brokers
 from odradek_runtime.kafka_security import KafkaSecurity
-from odradek_scaling.telling import by_name
+from odradek_runtime.settings import read_settings
+from odradek_scaling.telling import by_name, read_place
 
 PORT = 9400
 
@@ -17,7 +18,7 @@ class ExporterSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="ODRADEK_", extra="ignore", hide_input_in_errors=True)
 
-    bootstrap_servers: str = Field(default="127.0.0.1:9092", description="Kafka's host:port,host:port.")
+    bootstrap_servers: Addresses = Field(default="127.0.0.1:9092", description="Kafka's host:port,host:port.")
     topic_prefix: str = Field(default="odradek.", description="Put before each topic and group name.")
     load_workers_dns: str | None = Field(
         default=None,
@@ -43,12 +44,19 @@ class ExporterSettings(BaseSettings):
     _security: KafkaSecurity = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
-        self._security = KafkaSecurity()
+        self._security = read_settings(KafkaSecurity)
 
     @property
     def brokers(self) -> Brokers:
         """Kafka, with the login of `ODRADEK_KAFKA_...`."""
         return Brokers(self.bootstrap_servers, self._security)
+
+    @field_validator("load_workers_cloud_map")
+    @classmethod
+    def _is_namespace_and_port(cls, place: str | None) -> str | None:
+        if place is not None:
+            read_place(place)
+        return place
 
     @field_validator("load_workers_dns")
     @classmethod

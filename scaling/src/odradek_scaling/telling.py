@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from aiohttp import ClientError, ClientSession, ClientTimeout
 from prometheus_client.parser import text_string_to_metric_families
 
+from odradek_runtime.brokers import MOST_PORT
+
 ASK_SECONDS = 2.0
 """Deadline of one worker's answer, and of its name's."""
 
@@ -69,6 +71,18 @@ async def _ask_one(session: ClientSession, address: Address) -> Told | None:
         return None
 
 
+def is_port(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and 0 < int(text) <= MOST_PORT
+
+
+def read_place(place: str) -> tuple[str, int]:
+    """`NAMESPACE:PORT` of AWS Cloud Map. Raises ValueError: it is not of this form."""
+    namespace, _, port = place.rpartition(":")
+    if not (namespace and is_port(port)):
+        raise ValueError(f"{place!r} is not NAMESPACE:PORT, such as prod.odradek.internal:9400")
+    return namespace, int(port)
+
+
 def by_name(template: str) -> FindWorkers:
     """Workers found by DNS: `template` is `HOST:PORT`, with `{pool}` for the pool's name; all addresses of the host.
 
@@ -76,7 +90,7 @@ def by_name(template: str) -> FindWorkers:
         ValueError: it is not of this form.
     """
     host, _, port = template.rpartition(":")
-    if not host or not port.isdigit():
+    if not (host and is_port(port)):
         raise ValueError(f"{template!r} is not HOST:PORT, such as {{pool}}:9400")
 
     async def find(pool: str) -> Sequence[Address]:
