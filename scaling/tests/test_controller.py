@@ -132,6 +132,7 @@ def test_policies_are_defaults_then_the_file_then_single_settings(tmp_path: Path
     [
         ("[env-worker]\nmost = 3\n", "", "", r"scaling.toml: env-worker.most: Extra inputs"),
         ("env-worker = 3\n", "", "", r"scaling.toml: env-worker is not a table"),
+        ("[env]\nmin = 1\n", "", "", r"scaling.toml: there is no pool 'env'"),
         ("[env-worker\n", "", "", r"scaling.toml: .*line 1"),
         (
             "",
@@ -151,3 +152,10 @@ def test_policies_that_cannot_be_are_said(
     file.write_text(text)
     with pytest.raises(PolicyError, match=said):
         chosen(file, [setting] if setting else [], [only] if only else [])
+
+
+def test_a_file_that_is_no_text_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "scaling.toml"
+    file.write_bytes(b"\xff\xfe[")
+    with pytest.raises(PolicyError, match=r"scaling.toml: .*utf-8"):
+        chosen(file)

@@ -81,6 +81,25 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, old: str, new: str, sa
     assert "secret@" not in str(error.value)
 
 
+@pytest.mark.parametrize("command", ["plan", "up", "status", "down"])
+def test_without_credentials_it_ends_with_a_line(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    yes = ["--yes"] if command == "down" else []
+    monkeypatch.setattr("sys.argv", ["odradek-ecs", command, "--config", str(EXAMPLE), *yes])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert len(said) == 1
+    assert "Unable to locate credentials" in said[0]
+
+
 def test_the_command_ends_with_the_mistakes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

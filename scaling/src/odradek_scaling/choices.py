@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from odradek_scaling.load import POOLS
 from odradek_scaling.policy import DEFAULTS, Policies
 
 EXAMPLE = "env-worker.max=8"
@@ -36,6 +37,8 @@ def chosen(config: Path | None = None, settings: Iterable[str] = (), only: Colle
 
 def _overlay(pools: dict[str, dict[str, Any]], more: Mapping[str, Any], where: str) -> None:
     for pool, fields in more.items():
+        if pool not in POOLS:
+            raise PolicyError(f"{where}: there is no pool {pool!r}; there are {', '.join(POOLS)}")
         if not isinstance(fields, Mapping):
             raise PolicyError(f"{where}: {pool} is not a table of settings, such as [env-worker]")
         pools[pool] = pools.get(pool, {}) | dict(fields)
@@ -58,7 +61,7 @@ def _say(problem: ErrorDetails) -> str:
 def _read(config: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(config.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise PolicyError(f"{config}: {error}") from error
 
 

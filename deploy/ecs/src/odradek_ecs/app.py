@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 from rich.table import Table
 
@@ -84,6 +85,8 @@ def main() -> None:
         _end(str(error), CONFIG_EXIT)
     except DeployError as error:
         _end(str(error), ERROR_EXIT)
+    except (BotoCoreError, ClientError) as error:
+        _end(f"AWS: {error}", ERROR_EXIT)
 
 
 def _end(said: str, code: int) -> None:
