@@ -22,6 +22,8 @@ LOAD = PoolLoad(pool="env-worker", backlog=12, in_flight=80, load=80, members=1)
         (["autoscale", "--set", "agent-worker.min=0"], Exit.USAGE, "runs stand still"),
         (["autoscale", "--set", "max=0"], Exit.USAGE, "POOL.FIELD=VALUE"),
         (["autoscale", "--pool", "gateway"], Exit.USAGE, "there is no pool 'gateway'"),
+        (["scale", "agent-worker=²"], Exit.USAGE, "is not POOL=N"),
+        (["up", "--scale", "agent-worker=-1"], Exit.USAGE, "is not POOL=N"),
         (["autoscale"], Exit.NO_STACK, "no stack is running"),
         (["scale", "agent-worker"], Exit.USAGE, "is not POOL=N"),
         (["scale", "agent-worker=2"], Exit.NO_STACK, "No local stack is running"),

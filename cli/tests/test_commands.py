@@ -348,6 +348,22 @@ def test_what_is_not_foreseen_is_no_clear_line() -> None:
     assert known.code is Exit.NO_STACK
 
 
+@pytest.mark.parametrize("bootstrap", ["", "kafka", "kafka:x", "127.0.0.1:99999", ":::,,"])
+@pytest.mark.parametrize("command", ["apply", "diff", "grow"])
+def test_an_address_that_is_none_is_told(odradek: Any, command: str, bootstrap: str) -> None:
+    more = ["--partitions", "8"] if command == "grow" else []
+    done = odradek("topics", command, "--bootstrap", bootstrap, *more)
+    assert (done.exit_code, "--bootstrap: " in done.stderr) == (Exit.USAGE, True)
+    assert "is not host:port" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("topics", "grow"), ("topics", "apply"), ("up",)])
+def test_more_partitions_than_brokers_bear_are_refused(odradek: Any, command: tuple[str, ...]) -> None:
+    """They could never be taken back: a 0 too many would be the end of a broker."""
+    done = odradek(*command, "--partitions", "100000")
+    assert (done.exit_code, "--partitions" in done.stderr) == (Exit.USAGE, True)
+
+
 def test_a_token_is_good_for_a_trainer(odradek: Any, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     create_secret(secret)

@@ -72,6 +72,13 @@ def ca_file(folder: Path) -> str:
             {"SECURITY_PROTOCOL": "SASL_SSL", "SASL_MECHANISM": "AWS_MSK_IAM"},
             "needs ODRADEK_KAFKA_AWS_REGION",
         ),
+        ({"USERNAME": "u", "PASSWORD": WRONG}, "ODRADEK_KAFKA_USERNAME goes with"),
+        ({"TOKEN_FILE": "/nowhere/token"}, "ODRADEK_KAFKA_TOKEN_FILE goes with"),
+        ({"KEY_PASSWORD_FILE": "/nowhere/p"}, "ODRADEK_KAFKA_KEY_PASSWORD_FILE goes with"),
+        (
+            {"SECURITY_PROTOCOL": "SASL_SSL", "SASL_MECHANISM": "PLAIN", "USERNAME": "u", "PASSWORD": ""},
+            "PLAIN needs",
+        ),
         ({"CA_FILE": "/nowhere/ca.pem"}, "ODRADEK_KAFKA_CA_FILE goes with"),
         (
             {"SECURITY_PROTOCOL": "SSL", "CA_FILE": "/nowhere/ca.pem"},
@@ -93,6 +100,24 @@ def test_settings_that_do_not_fit_are_refused(
     with pytest.raises(SettingsError) as refused:
         settings(monkeypatch, {f"ODRADEK_KAFKA_{name}": value for name, value in given.items()})
     assert told in str(refused.value)
+
+
+def test_what_is_empty_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"ODRADEK_KAFKA_CA_FILE": "", "ODRADEK_KAFKA_SECURITY_PROTOCOL": "", "ODRADEK_KAFKA_USERNAME": ""}
+    assert settings(monkeypatch, given).brokers.client()["security_protocol"] == "PLAINTEXT"
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "kafka", "kafka:x", "kafka:99999", ":9092", ":::,,", "a:1,", "a:1,b:²", "a:0"]
+)
+def test_addresses_that_are_none_are_refused_at_once(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError, match="ODRADEK_BOOTSTRAP_SERVERS: .* is not host:port"):
+        settings(monkeypatch, {"ODRADEK_BOOTSTRAP_SERVERS": wrong})
+
+
+def test_addresses_may_be_of_version_6(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = "[::1]:9092, kafka-2.internal:9093"
+    assert settings(monkeypatch, {"ODRADEK_BOOTSTRAP_SERVERS": given}).brokers.bootstrap == given
 
 
 def test_a_refusal_does_not_show_the_password(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from odradek.models import ModelSettings
+from odradek_runtime.partitioning import MOST_PARTITIONS
 
 KAFKA_PORT = 9092
 KAFKA_JAVA_OPTIONS = "-Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -46,7 +47,9 @@ class LocalSettings(BaseSettings):
         SERVICES_PORT, description="of the first service; the others take the ports after it"
     )
     front_port: int = Field(FRONT_PORT, description="of the model gateway, for agent programs")
-    partitions: int = Field(4, ge=1, le=256, description="of each topic; else as many as they have")
+    partitions: int = Field(
+        4, ge=1, le=MOST_PARTITIONS, description="of each topic; else as many as they have"
+    )
     topic_prefix: str = "odradek."
     blob_store: str | None = Field(
         None, description="where large values go: s3://bucket/prefix; None: a folder in the data directory"

@@ -1,9 +1,32 @@
 """A deployment's Kafka as its clients find it: addresses, and how they log in."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
 
 from odradek_runtime.kafka_security import KafkaSecurity
+
+MOST_PORT = 65535
+
+
+def check_addresses(bootstrap: str) -> str:
+    """The same addresses.
+
+    Raises:
+        ValueError: they are not `host:port,host:port`.
+    """
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        if not (host.strip(":") and port.isascii() and port.isdecimal() and 0 < int(port) <= MOST_PORT):
+            raise ValueError(
+                f"{address!r} is not host:port, such as kafka:9092; several with commas in between"
+            )
+    return bootstrap
+
+
+Addresses = Annotated[str, AfterValidator(check_addresses)]
+"""Kafka's `host:port,host:port`."""
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,18 @@ from odradek_runtime.kafka_tokens import FileTokens, MskTokens
 
 _PREFIX = "ODRADEK_KAFKA_"
 _WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_OF_A_LOGIN = ("username", "password", "password_file", "token_file")
+_OF_TLS = ("ca_file", "certificate_file", "key_file", "key_password_file")
 
 
 class KafkaSecurity(BaseSettings):
     """TLS and SASL of a deployment's Kafka. Each is an environment variable with the prefix `ODRADEK_KAFKA_`.
 
-    Files are read when a client is made, so that renewed certificates, passwords and tokens count for the next one.
+    One that is empty is not set. Files are read when a client is made, so that renewed certificates, passwords and tokens count for the next one.
     """
 
     model_config = SettingsConfigDict(
-        env_prefix=_PREFIX, extra="ignore", frozen=True, hide_input_in_errors=True
+        env_prefix=_PREFIX, env_ignore_empty=True, extra="ignore", frozen=True, hide_input_in_errors=True
     )
 
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
@@ -109,6 +111,9 @@ class KafkaSecurity(BaseSettings):
     def _sasl_problems(self) -> Iterable[str]:
         if self.sasl != (self.sasl_mechanism is not None):
             yield f"{_PREFIX}SASL_MECHANISM goes with {_PREFIX}SECURITY_PROTOCOL=SASL_SSL or SASL_PLAINTEXT: set both or neither"
+        elif not self.sasl:
+            if given := next((name for name in _OF_A_LOGIN if getattr(self, name)), None):
+                yield f"{_PREFIX}{given.upper()} goes with {_PREFIX}SECURITY_PROTOCOL=SASL_SSL or SASL_PLAINTEXT, and a {_PREFIX}SASL_MECHANISM"
         elif self.sasl_mechanism in _WITH_PASSWORD:
             if self.username is None or (self.password is None) == (self.password_file is None):
                 yield f"{self.sasl_mechanism} needs {_PREFIX}USERNAME, and either {_PREFIX}PASSWORD or {_PREFIX}PASSWORD_FILE"
@@ -120,7 +125,7 @@ class KafkaSecurity(BaseSettings):
             yield f"AWS_MSK_IAM needs {_PREFIX}AWS_REGION and {_PREFIX}SECURITY_PROTOCOL=SASL_SSL, and no {_PREFIX}TOKEN_FILE"
 
     def _tls_problems(self) -> Iterable[str]:
-        given = [name for name in ("ca_file", "certificate_file", "key_file") if getattr(self, name)]
+        given = [name for name in _OF_TLS if getattr(self, name)]
         if given and not self.tls:
             yield f"{_PREFIX}{given[0].upper()} goes with {_PREFIX}SECURITY_PROTOCOL=SSL or SASL_SSL"
         if self.key_file and not self.certificate_file:

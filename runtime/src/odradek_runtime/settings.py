@@ -7,8 +7,9 @@ from pydantic import Field, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from odradek_runtime.brokers import Brokers
+from odradek_runtime.brokers import Addresses, Brokers
 from odradek_runtime.kafka_security import KafkaSecurity
+from odradek_runtime.partitioning import MOST_PARTITIONS
 
 
 class SettingsError(Exception):
@@ -20,9 +21,11 @@ class WorkerSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="ODRADEK_", extra="ignore", hide_input_in_errors=True)
 
-    bootstrap_servers: str = Field(default="127.0.0.1:9092", description="Kafka's host:port,host:port.")
+    bootstrap_servers: Addresses = Field(default="127.0.0.1:9092", description="Kafka's host:port,host:port.")
     topic_prefix: str = Field(default="odradek.", description="Put before each topic and group name.")
-    partitions: int = Field(default=4, ge=1, description="Partitions of the topics; checked at the start.")
+    partitions: int = Field(
+        default=4, ge=1, le=MOST_PARTITIONS, description="Partitions of the topics; checked at the start."
+    )
     blob_store: str = Field(
         default="file:///var/lib/odradek/blobs",
         description="Where large values go: file:///folder or s3://bucket/prefix.",

@@ -12,6 +12,7 @@ from odradek_cli.commands.status import stack_view
 from odradek_cli.errors import CliError, Exit
 from odradek_cli.models import configured_models, parse_model
 from odradek_cli.output import err, out, print_json, say
+from odradek_runtime.partitioning import MOST_PARTITIONS
 
 if TYPE_CHECKING:
     from odradek_local.state import StackState
@@ -41,7 +42,9 @@ def up(
         ),
     ] = None,
     local_model: Annotated[bool, typer.Option(help="Run the small local model, `smollm2`.")] = True,
-    partitions: Annotated[int | None, typer.Option(min=1, help="Partitions of new topics.")] = None,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, max=MOST_PARTITIONS, help="Partitions of new topics.")
+    ] = None,
     replicas: Annotated[
         list[str] | None,
         typer.Option(
@@ -109,7 +112,7 @@ def parse_scale(texts: Iterable[str]) -> dict[str, int]:
     wanted = {}
     for text in texts:
         pool, _, number = text.partition("=")
-        if not pool or not number.isdigit():
+        if not pool or not (number.isascii() and number.isdecimal()):
             raise CliError(f"{text!r} is not POOL=N, such as agent-worker=3", Exit.USAGE)
         wanted[pool] = int(number)
     return wanted

@@ -8,11 +8,12 @@ import typer
 
 from odradek_cli.commands.options import Json
 from odradek_cli.deployment import Deployment, find_deployment, from_environment
-from odradek_cli.errors import Exit
+from odradek_cli.errors import CliError, Exit
 from odradek_cli.output import note, print_json, say
-from odradek_runtime.brokers import Brokers
+from odradek_runtime.brokers import Brokers, check_addresses
 from odradek_runtime.groups import open_groups
 from odradek_runtime.growing import Growth, check_layout, grow_topics, look_at_growth, read_layout
+from odradek_runtime.partitioning import MOST_PARTITIONS
 from odradek_runtime.topics import Difference, TopicError, apply_topics, diff_topics, repartitioning
 from odradek_schemas.topics import AGENT, ENV, GATEWAY, PRODUCER, VERIFIER
 
@@ -21,7 +22,8 @@ Bootstrap = Annotated[
 ]
 Prefix = Annotated[str | None, typer.Option(help="Put before each topic; else ODRADEK_TOPIC_PREFIX.")]
 Partitions = Annotated[
-    int | None, typer.Option(min=1, help="Partitions of each topic; else ODRADEK_PARTITIONS.")
+    int | None,
+    typer.Option(min=1, max=MOST_PARTITIONS, help="Partitions of each topic; else ODRADEK_PARTITIONS."),
 ]
 
 RESTART = (GATEWAY, VERIFIER, ENV, AGENT, PRODUCER)
@@ -78,7 +80,9 @@ def diff(
 
 
 def grow(
-    partitions: Annotated[int, typer.Option(min=1, help="How many partitions each topic is to have.")],
+    partitions: Annotated[
+        int, typer.Option(min=1, max=MOST_PARTITIONS, help="How many partitions each topic is to have.")
+    ],
     bootstrap: Bootstrap = None,
     prefix: Prefix = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
@@ -145,10 +149,17 @@ def _deployment(bootstrap: str | None, prefix: str | None, partitions: int | Non
     found = find_deployment() if bootstrap is None else from_environment()
     return replace(
         found,
-        brokers=Brokers(bootstrap) if bootstrap else found.brokers,
+        brokers=found.brokers if bootstrap is None else _brokers(bootstrap),
         prefix=found.prefix if prefix is None else prefix,
         partitions=partitions or found.partitions,
     )
+
+
+def _brokers(bootstrap: str) -> Brokers:
+    try:
+        return Brokers(check_addresses(bootstrap))
+    except ValueError as error:
+        raise CliError(f"--bootstrap: {error}", Exit.USAGE) from error
 
 
 def _show(differences: list[Difference], json: bool, what: str) -> None:
