@@ -111,7 +111,7 @@ def test_what_is_empty_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     "wrong", ["", "kafka", "kafka:x", "kafka:99999", ":9092", ":::,,", "a:1,", "a:1,b:²", "a:0"]
 )
 def test_addresses_that_are_none_are_refused_at_once(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SettingsError, match="ODRADEK_BOOTSTRAP_SERVERS: .* is not host:port"):
+    with pytest.raises(SettingsError, match=r"ODRADEK_BOOTSTRAP_SERVERS: .* is not host:port"):
         settings(monkeypatch, {"ODRADEK_BOOTSTRAP_SERVERS": wrong})
 
 
