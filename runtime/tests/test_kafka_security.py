@@ -115,6 +115,22 @@ def test_addresses_that_are_none_are_refused_at_once(wrong: str, monkeypatch: py
         settings(monkeypatch, {"ODRADEK_BOOTSTRAP_SERVERS": wrong})
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HTTP_PORT", "99999"),
+        ("PARTITIONS", "99999"),
+        ("SESSION_TIMEOUT_SECONDS", "inf"),
+        ("DRAIN_TIMEOUT_SECONDS", "nan"),
+    ],
+)
+def test_numbers_that_no_worker_can_use_are_refused(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SettingsError, match=f"ODRADEK_{name}: Input should be"):
+        settings(monkeypatch, {f"ODRADEK_{name}": value})
+
+
 def test_addresses_may_be_of_version_6(monkeypatch: pytest.MonkeyPatch) -> None:
     given = "[::1]:9092, kafka-2.internal:9093"
     assert settings(monkeypatch, {"ODRADEK_BOOTSTRAP_SERVERS": given}).brokers.bootstrap == given

@@ -141,6 +141,7 @@ def test_policies_are_defaults_then_the_file_then_single_settings(tmp_path: Path
             r"--set env-worker.max=many: env-worker.max: Input should be a valid integer",
         ),
         ("", "agent-worker.min=0", "", r"--set agent-worker.min=0: agent-worker: min must be at least 1"),
+        ("", "env-worker.target=inf", "", r"env-worker.target: Input should be a finite number"),
         ("", "max=3", "", r"is not POOL.FIELD=VALUE"),
         ("", "", "env", r"there is no pool 'env'"),
     ],

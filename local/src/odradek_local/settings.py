@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from odradek.models import ModelSettings
+from odradek_runtime.brokers import MOST_PORT
 from odradek_runtime.partitioning import MOST_PARTITIONS
 
 KAFKA_PORT = 9092
@@ -18,6 +19,7 @@ VALKEY_PORT = 6379
 MODEL_PORT = 8100
 SERVICES_PORT = 8200
 FRONT_PORT = 8300
+Port = Annotated[int, Field(ge=0, le=MOST_PORT)]
 POOLS = ("task-producer", "agent-worker", "env-worker", "verifier-worker", "model-gateway")
 """The five services, each a pool of replicas."""
 
@@ -39,14 +41,14 @@ class LocalSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="ODRADEK_", extra="ignore")
 
     data_dir: Path = Path("~/.local/share/odradek")
-    kafka_port: int = KAFKA_PORT
+    kafka_port: Port = KAFKA_PORT
     kafka_java_options: str = Field(KAFKA_JAVA_OPTIONS, description="of the broker's JVM")
-    valkey_port: int = VALKEY_PORT
-    model_port: int = MODEL_PORT
-    services_port: int = Field(
+    valkey_port: Port = VALKEY_PORT
+    model_port: Port = MODEL_PORT
+    services_port: Port = Field(
         SERVICES_PORT, description="of the first service; the others take the ports after it"
     )
-    front_port: int = Field(FRONT_PORT, description="of the model gateway, for agent programs")
+    front_port: Port = Field(FRONT_PORT, description="of the model gateway, for agent programs")
     partitions: int = Field(
         4, ge=1, le=MOST_PARTITIONS, description="of each topic; else as many as they have"
     )

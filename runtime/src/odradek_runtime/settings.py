@@ -7,7 +7,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from odradek_runtime.brokers import Addresses, Brokers
+from odradek_runtime.brokers import MOST_PORT, Addresses, Brokers
 from odradek_runtime.kafka_security import KafkaSecurity
 from odradek_runtime.partitioning import MOST_PARTITIONS
 
@@ -19,7 +19,9 @@ class SettingsError(Exception):
 class WorkerSettings(BaseSettings):
     """What a worker needs to find its place. A service's settings extend it."""
 
-    model_config = SettingsConfigDict(env_prefix="ODRADEK_", extra="ignore", hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        env_prefix="ODRADEK_", extra="ignore", hide_input_in_errors=True, allow_inf_nan=False
+    )
 
     bootstrap_servers: Addresses = Field(default="127.0.0.1:9092", description="Kafka's host:port,host:port.")
     topic_prefix: str = Field(default="odradek.", description="Put before each topic and group name.")
@@ -35,7 +37,7 @@ class WorkerSettings(BaseSettings):
     )
     http_host: str = "127.0.0.1"
     http_port: int = Field(
-        default=0, ge=0, description="/healthz, /readyz, /metrics; 0: a free one, which the log tells."
+        default=0, ge=0, le=MOST_PORT, description="/healthz, /readyz, /metrics; 0: a free one, which the log tells."
     )
     broker_timeout_seconds: float = Field(
         default=60.0,

@@ -15,7 +15,7 @@ NEVER_NONE = (PRODUCER, AGENT)
 class Policy(BaseModel):
     """Of one pool. `target` is in the unit of its load: records that wait, open sessions, or calls."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     target: float = Field(gt=0, description="Load that one worker is to have.")
     min: int = Field(default=1, ge=0, description="Fewest workers.")

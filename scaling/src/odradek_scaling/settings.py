@@ -16,7 +16,9 @@ PORT = 9400
 class ExporterSettings(BaseSettings):
     """Where Kafka and the workers are, and where to answer."""
 
-    model_config = SettingsConfigDict(env_prefix="ODRADEK_", extra="ignore", hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        env_prefix="ODRADEK_", extra="ignore", hide_input_in_errors=True, allow_inf_nan=False
+    )
 
     bootstrap_servers: Addresses = Field(default="127.0.0.1:9092", description="Kafka's host:port,host:port.")
     topic_prefix: str = Field(default="odradek.", description="Put before each topic and group name.")
