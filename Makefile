@@ -56,12 +56,16 @@ test-observability: .venv/dev.done ## Have Prometheus check and try the alert ru
 	@$(BIN)/python -m tests.observability $(PYTEST)
 
 .PHONY: test-kubernetes
-test-kubernetes: .venv/dev.done ## Install Helm and kubeconform (Go is needed, 1.5 GB of caches), and try the chart: renders, schemas, refusals
-	@$(BIN)/python -m tests.kubernetes $(PYTEST)
+test-kubernetes: .venv/dev.done ## Install Helm and kubeconform (Go is needed, 1.5 GB of caches), and try the chart (SERVER=yes: in a real API server)
+	@$(BIN)/python -m tests.kubernetes $(if $(SERVER),--server) $(PYTEST)
 
 .PHONY: test-docker
 test-docker: .venv/dev.done ## Build the images, bring up docker-compose.yml, and strike, scale and upgrade it (needs a Docker daemon)
 	@$(BIN)/python -m tests.docker $(PYTEST)
+
+.PHONY: test-ecs
+test-ecs: .venv/dev.done ## Start the containers of ECS's task definitions in Docker, with the real images (needs a Docker daemon)
+	@$(BIN)/python -m tests.ecs $(PYTEST)
 
 .PHONY: check
 check: .venv/dev.done ## Lint, check types, imports and that the generated schemas are fresh

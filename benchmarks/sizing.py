@@ -277,7 +277,10 @@ def each_rollout(measured: Measured) -> str:
     """What one rollout costs, of the two kinds that were measured."""
     kinds = (1, 4)
     rows = [
-        (f"CPU of the {part}, ms", *(tables.number(measured.cpu_ms(part, calls)) for calls in kinds))
+        (
+            f"CPU of the {'broker' if part == BROKER else part}, ms",
+            *(tables.number(measured.cpu_ms(part, calls)) for calls in kinds),
+        )
         for part in (*POOLS, BROKER)
     ]
     rows.append(

@@ -78,7 +78,7 @@ def until(condition: Any, what: str, seconds: float = 90.0) -> None:
 @contextmanager
 def running_stack(data: Path, *files: str, brokers: int = 1) -> Iterator[DockerStack]:
     """Build it, start it, and take everything down again, whatever happens meanwhile."""
-    stack = DockerStack(_variables(data, files, brokers))
+    stack = DockerStack(variables(data, files, brokers))
     try:
         stack.compose("up", "--detach", "--build", "--wait-timeout", "240", seconds=BUILD_SECONDS)
         yield stack
@@ -98,7 +98,7 @@ def remove_images() -> None:
         subprocess.run(remove, capture_output=True, timeout=COMMAND_SECONDS, check=True)
 
 
-def _variables(data: Path, files: tuple[str, ...], brokers: int) -> dict[str, str]:
+def variables(data: Path, files: tuple[str, ...], brokers: int) -> dict[str, str]:
     """The variables of .env; a .env that is there is not read."""
     parts = ["docker-compose.yml", *files, "tests/docker/scripted.yml"]
     variables = {

@@ -29,7 +29,7 @@ from odradek_training import RewardStream
 from tests.conftest import RunningStack
 from tests.support.stack import MISCHIEF, running_stack
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 BEFORE, AFTER = 4, 8
 TASKS, SAMPLES = 24, 4

@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from tests.kubernetes import schemas
+from tests.kubernetes.objects import Object
 from tests.support import cache
 
 HELM = "helm.sh/helm/v4/cmd/helm@v4.3.1"
@@ -67,20 +68,14 @@ def install() -> float:
     """Install all of it, unless it is there; returns the seconds that it took.
 
     Raises:
-        GoMissingError: it isn't there, and neither is Go.
-        subprocess.CalledProcessError: a module could not be had or built.
+        GoMissingError, subprocess.CalledProcessError: as `go` tells.
     """
     began = time.monotonic()
     if is_installed():
         return 0.0
-    if shutil.which("go") is None:
-        raise GoMissingError(
-            "Helm is built with Go, which is not on the PATH: install Go 1.25 or newer (go.dev/doc/install, or your "
-            "distribution's package)"
-        )
     with cache.filling(folder()):
         for module in (KUBECONFORM, HELM):
-            _go("install", module)
+            go("install", module)
         _write_schemas(folder() / "schemas")
     return time.monotonic() - began
 
@@ -91,18 +86,42 @@ def _write_schemas(to: Path) -> None:
     definitions = swagger["definitions"]
     found = schemas.of_kubernetes(definitions)
     for module, path in CRDS:
-        found |= schemas.of_definition(yaml.safe_load((_module(module) / path).read_text()), definitions)
+        found |= schemas.of_definition(crd(module, path), definitions)
     for name, schema in found.items():
         (to / name).write_text(json.dumps(schema))
 
 
+def crd(module: str, path: str) -> Object:
+    """A CustomResourceDefinition that a module holds."""
+    found = yaml.safe_load((_module(module) / path).read_text())
+    assert isinstance(found, dict)
+    return found
+
+
 def _module(name: str) -> Path:
-    return Path(json.loads(_go("mod", "download", "-json", name))["Dir"])
+    return Path(json.loads(go("mod", "download", "-json", name))["Dir"])
 
 
-def _go(*arguments: str) -> str:
+def go(*arguments: str, within: Path | None = None, seconds: float = BUILD_SECONDS) -> str:
+    """What the command says; what it installs goes to our folder.
+
+    Raises:
+        GoMissingError: there is no Go.
+        subprocess.CalledProcessError: it failed; why, it has said on standard error.
+    """
+    if shutil.which("go") is None:
+        raise GoMissingError(
+            "Helm is built with Go, which is not on the PATH: install Go 1.26 or newer (go.dev/doc/install, or your "
+            "distribution's package)"
+        )
     env = os.environ | {"GOBIN": str(folder() / "bin"), "GOFLAGS": "-mod=mod"}
     done = subprocess.run(
-        ["go", *arguments], env=env, timeout=BUILD_SECONDS, check=True, stdout=subprocess.PIPE, text=True
+        ["go", *arguments],
+        env=env,
+        cwd=within,
+        timeout=seconds,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     return done.stdout

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from odradek_runtime.kafka_security import KafkaSecurity
 from odradek_schemas.topics import WORKERS
 from tests.kubernetes import settings
-from tests.kubernetes.objects import HTTP, Pod, Rendered, models
+from tests.kubernetes.objects import HTTP, Pod, Rendered, models, selects
 
 UID = 10001
 KAFKA = "ODRADEK_KAFKA_"
@@ -121,13 +121,25 @@ def probed(rendered: Rendered) -> Iterator[str]:
                 yield f"{pod.component}: {probe} asks {asks}"
 
 
+def scraped(rendered: Rendered) -> Iterator[str]:
+    """Prometheus finds every worker by its port, and names it by its pool, as rules and dashboard do."""
+    for one in rendered.of("PodMonitor"):
+        spec = one["spec"]
+        found = {pod.component for pod in rendered.pods() if selects(spec["selector"], pod.labels)}
+        yield from (f"nobody scrapes {pool}" for pool in WORKERS if pool not in found)
+        if spec["jobLabel"] != "app.kubernetes.io/component":
+            yield "the job of a pod's metrics is not its pool"
+        if [endpoint["port"] for endpoint in spec["podMetricsEndpoints"]] != ["http"]:
+            yield "metrics are asked for elsewhere than at their port"
+
+
 def drained(rendered: Rendered) -> Iterator[str]:
-    """Nothing is killed while it drains: three times the drain, and 40 s, after what goes before SIGTERM."""
+    """Nothing is killed while it drains: three times the drain, and a minute, after what goes before SIGTERM."""
     for pod in rendered.pods():
         if pod.component in WORKERS:
             drain = float(rendered.environment(pod)["ODRADEK_DRAIN_TIMEOUT_SECONDS"])
             sleep = pod.container.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
-            if pod.spec["terminationGracePeriodSeconds"] < sleep + 3 * drain + 40:
+            if pod.spec["terminationGracePeriodSeconds"] < sleep + 3 * drain + 60:
                 yield f"{pod.component} is killed while it drains"
 
 

@@ -15,6 +15,7 @@ RULES: tuple[Rule, ...] = (
     pod_rules.secrets_by_reference,
     pod_rules.files_are_there,
     pod_rules.probed,
+    pod_rules.scraped,
     pod_rules.drained,
     scaling_rules.selected,
     scaling_rules.every_pool_is_whole,

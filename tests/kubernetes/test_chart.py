@@ -18,7 +18,7 @@ from tests.kubernetes.chart import (
     render,
     values,
 )
-from tests.kubernetes.installing import Tools, is_installed, tools
+from tests.kubernetes.installing import Tools
 from tests.kubernetes.rules import broken
 
 pytestmark = pytest.mark.kubernetes
@@ -62,6 +62,10 @@ VARIANTS: dict[str, list[str]] = {
         "pools.model-gateway.autoscaling.minReplicas=0",
     ],
     "a claim that is there": ['blobs.volume={"existingClaim": "shared"}'],
+    "another model than the file of values has": [
+        "models.policy=null",
+        'models.other={"base_url": "http://gpu:8000/v1", "model": "m"}',
+    ],
     "models in a file": [
         "models=null",
         'odradekToml="[models.a]\\npreset = \\"vllm\\"\\nmodel = \\"m\\"\\nbase_url = \\"http://gpu:8000/v1\\"\\n"',
@@ -100,6 +104,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     ),
     "a sixth pool": (["pools.judge={}"], "'judge' not allowed"),
     "an address without a port": (['kafka.bootstrapServers="kafka"'], "/kafka/bootstrapServers"),
+    "no Kafka": (['kafka.bootstrapServers=""'], "kafka.bootstrapServers: where Kafka is"),
     "more workers than partitions": (["pools.env-worker.autoscaling.maxReplicas=9"], "kafka.partitions: 8"),
     "more fixed workers than partitions": (
         ["autoscaling.enabled=false", "pools.env-worker.replicas=9"],
@@ -132,18 +137,11 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "two places for blobs": (['blobs.s3.url="s3://bucket/blobs"'], "either a bucket"),
     "no keys": (["sealing={}"], "sealing.secretName"),
     "no secret for tokens": (["access={}"], "access.secretName"),
-    "no model": (["models=null"], "name at least one"),
+    "no model": (["models.policy=null"], "name at least one"),
     "an API key in the values": (['models.policy.api_key="k"'], "/models/policy"),
     "a file of models that is none": (['odradekToml="[models"'], "odradekToml"),
     "a password in Redis' URL": (['redis.url="redis://:secret@host:6379/0"'], "/redis/url"),
 }
-
-
-@pytest.fixture(scope="module")
-def installed() -> Tools:
-    if not is_installed():
-        pytest.skip("Helm is not installed: make test-kubernetes")
-    return tools()
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

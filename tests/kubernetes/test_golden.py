@@ -73,6 +73,10 @@ BREAKS: dict[str, list[Break]] = {
         lambda r: container(r, "task-producer").pop("readinessProbe"),
         lambda r: container(r, "task-producer")["ports"][0].update(containerPort=9401),
     ],
+    "scraped": [
+        lambda r: r.named("PodMonitor", "odradek")["spec"].update(jobLabel="team"),
+        lambda r: r.named("PodMonitor", "odradek")["spec"]["selector"]["matchLabels"].update(team="rl"),
+    ],
     "drained": [lambda r: variable(r, "model-gateway", "ODRADEK_DRAIN_TIMEOUT_SECONDS", "600")],
     "selected": [
         lambda r: r.named("PodDisruptionBudget", "odradek-env-worker")["spec"]["selector"][

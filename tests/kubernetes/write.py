@@ -15,7 +15,7 @@ def schema() -> str:
     content = json.loads(SCHEMA.read_text())
     for process in settings.processes():
         texts = {name: {"type": "string"} for name in settings.free(process)}
-        content["$defs"][f"settings-{process}"]["properties"] = texts
+        content["definitions"][f"settings-{process}"]["properties"] = texts
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -118,7 +118,12 @@ def start_scripted_model(
 
 @contextmanager
 def running_stack(
-    folder: Path, environment: Mapping[str, str] | None = None, *, local_model: bool = True
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    *,
+    local_model: bool = True,
+    blob_store: str | None = None,
+    more_models: Mapping[str, ModelSettings] | None = None,
 ) -> Iterator[RunningStack]:
     """A stack with its data in `folder`; `environment` is added to that of its processes."""
     faults = folder / "faults"
@@ -138,7 +143,8 @@ def running_stack(
             services_port=0,
             front_port=0,
             local_model=local_model,
-            models=_upstreams(quick, patient),
+            blob_store=blob_store,
+            models=_upstreams(quick, patient) | dict(more_models or {}),
         )
         try:
             with mock.patch.dict(os.environ, {"ODRADEK_FAULTS": str(faults)} | dict(environment or {})):

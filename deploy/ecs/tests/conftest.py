@@ -65,7 +65,7 @@ class Calls:
         self.altered.get(model.name, lambda answer: None)(parsed)
 
     def __call__(self, params: dict[str, Any], model: OperationModel, **_more: Any) -> None:
-        name = f"{model.service_model.service_id.hyphenize()}.{model.name}"
+        name = f"{str(model.service_model.service_id).lower().replace(' ', '-')}.{model.name}"
         if model.input_shape is not None:
             against = list(complaints(model.input_shape, params, name))
             assert not against, against

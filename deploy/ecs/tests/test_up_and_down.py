@@ -1,5 +1,6 @@
 """A deployment is made, made again, changed and removed, against moto."""
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -114,11 +115,18 @@ def test_a_life(config: Config, aws: Aws, edit: Edit, calls: Any, push: Callable
 
 
 def test_what_is_missing_is_told_at_once_and_nothing_is_made(
-    config: Config, aws: Aws, edit: Edit, calls: Any
+    world: Path, config: Config, aws: Aws, edit: Edit, calls: Any
 ) -> None:
+    boto3.client("ssm").put_parameter(Name="/odradek/key", Value="planted", Type="SecureString")
+    calls.made.clear()
+    text = world.read_text()
+    for name, parameter in (("public", "odradek/key"), ("private", "odradek/none")):
+        arn = f"arn:aws:ssm:eu-central-1:123456789012:parameter/{parameter}"
+        text = re.sub(rf'sealing_{name}_key = ".*"', f'sealing_{name}_key = "{arn}"', text)
+    world.write_text(re.sub("(access_secret = .*):eu-central-1:", r"\1:us-east-1:", text))
     edit(config.network.subnets[0], "subnet-00000000000000000")
     edit('"s3://example-odradek-blobs', '"s3://nobodys-blobs')
-    edit("secret:odradek/access", "secret:odradek/excess")
+    edit("secret:odradek/openai", "secret:odradek/closed")
     broken = edit('version = "0.1.0"', 'version = "9.9.9"')
 
     with pytest.raises(DeployError) as error:
@@ -126,9 +134,15 @@ def test_what_is_missing_is_told_at_once_and_nothing_is_made(
     lines = str(error.value).splitlines()
     assert "network.subnets: there is no subnet-00000000000000000 in eu-central-1" in lines
     assert any(line.startswith("blob_store: there is no bucket nobodys-blobs") for line in lines)
-    assert any("secret:odradek/excess" in line and "create-secret" in line for line in lines)
+    assert any("secret:odradek/closed" in line and "create-secret" in line for line in lines)
+    assert any(":us-east-1:" in line and "is not in eu-central-1" in line for line in lines)
+    [parameter] = [line for line in lines if line.startswith("parameter ")]
+    assert parameter.startswith(
+        "parameter arn:aws:ssm:eu-central-1:123456789012:parameter/odradek/none: is not there"
+    )
     assert sum(line.startswith("image ") for line in lines) == len(WORKERS) + 2
     assert calls.changes() == []
+    assert not calls.of("ssm.GetParameter"), "what secrets hold is never asked"
 
 
 def test_what_belongs_to_somebody_else_is_left_alone(config: Config, aws: Aws, calls: Any) -> None:

@@ -63,8 +63,11 @@ class LogWriter:
         record = encode(event, self._source, traceparent(event))
         if record.value is not None and len(record.value) > CLAIM_CHECK_BYTES:
             record = with_reference(record, await self._blobs.put(record.value, BY_NAME[topic].retention))
+        name = self._names.topic(topic)
+        if partition not in await self._producer.partitions_for(name):
+            await self._producer.client.force_metadata_update()  # it may have been added
         await self._producer.send_and_wait(
-            self._names.topic(topic),
+            name,
             record.value,
             record.key,
             partition=partition,

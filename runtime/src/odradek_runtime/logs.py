@@ -1,10 +1,13 @@
 """Structured logs on standard error: one JSON object (or a readable line) an event, with run_id and rollout_id."""
 
 import logging
+import os
 import sys
 from typing import Literal
 
 import structlog
+
+from odradek_runtime.redaction import Redacting, secrets_of
 
 REPEAT_SECONDS = 5.0
 
@@ -48,17 +51,16 @@ def configure_logs(worker: str, level: str, form: Literal["json", "console"]) ->
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
-        )
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
     )
+    handler.setFormatter(Redacting(formatter, secrets_of(os.environ)))
     handler.addFilter(Sparing())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for noisy in ("aiokafka", "faststream", "uvicorn"):
+    for noisy in ("aiokafka", "faststream", "uvicorn", "botocore"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
     # It warns of each retry that the transaction protocol of older clients makes normal.
     logging.getLogger("aiokafka.producer.sender").setLevel(logging.ERROR)

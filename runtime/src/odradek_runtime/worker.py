@@ -89,6 +89,7 @@ class Worker:
         self._rejoins = RecentTimes(FAILURE_SECONDS)
         self._failures: dict[int, RecentTimes] = {}
         self._rejoin_wanted = False
+        self._share_is_old: bool | None = None
         self._assigned: frozenset[int] | None = None
         self._stalls = StallWatch(metrics)
         self._twins = TwinWatch(settings.worker_id)
@@ -125,6 +126,8 @@ class Worker:
                     self._metrics.fetches.inc()
                     await asyncio.sleep(pause_seconds(fetched))
                 await self._watch()
+                if self._share_is_old:
+                    await self._join_as_new()
                 if self._rejoin_wanted:
                     await self._rejoin()
             if self._fatal is not None:
@@ -149,6 +152,8 @@ class Worker:
         log.info("assigned", partitions=sorted(numbers), generation=generation)
         self._metrics.rebalances.inc()
         self._twins.look(numbers, generation)
+        if self._share_is_old is None:
+            self._share_is_old = self._is_of_before(numbers)
         self._assigned = numbers
         reach("rebalance")
         for number in list(self._acquiring.keys() - numbers):
@@ -290,6 +295,25 @@ class Worker:
         self._rejoin_wanted = False
         await self._close_all()
         await self._membership.leave(rejoining=True)
+        self._membership = self._new_membership()
+        await self._membership.join(self)
+
+    def _is_of_before(self, numbers: frozenset[int]) -> bool:
+        """Whether the group may have dealt out fewer numbers than there are.
+
+        It gives a static member that comes back from the dead what it had, and asks nobody: partitions that were added
+        meanwhile would be nobody's.
+        """
+        *before, _now = self.layout.counts
+        static = self._settings.worker_id is not None
+        return static and bool(before) and max(numbers, default=-1) < before[-1]
+
+    async def _join_as_new(self) -> None:
+        """Give up the static place, so that the group deals out all numbers."""
+        log.info("partitions were added: joining the group as a new member")
+        self._share_is_old = False
+        await self._close_all()
+        await self._membership.leave()
         self._membership = self._new_membership()
         await self._membership.join(self)
 

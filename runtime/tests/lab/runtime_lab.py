@@ -19,6 +19,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.admin.new_partitions import NewPartitions
 from aiokafka.structs import TopicPartition
 
 from odradek_runtime.blobs import open_blob_store
@@ -364,6 +365,17 @@ class Lab:
             await reader.stop()
         if self._admin is not None:
             await self._admin.close()
+
+    async def grow(self, partitions: int, *topics: str) -> None:
+        """Add partitions to some topics; workers that are started from now on count on them."""
+        assert self._producer is not None
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+        await admin.start()
+        await admin.create_partitions({self.prefix + topic: NewPartitions(partitions) for topic in topics})
+        await admin.close()
+        self.partitions = partitions
+        while len(await self._producer.partitions_for(self.prefix + CALLS)) < partitions:
+            await self._producer.client.force_metadata_update()
 
     def settings(self, **changes: Any) -> WorkerSettings:
         return WorkerSettings(

@@ -10,6 +10,7 @@ from odradek_runtime.brokers import Brokers
 from odradek_runtime.groups import Groups, open_groups
 from odradek_runtime.names import Names
 from odradek_runtime.tails import Tails, open_tails
+from odradek_runtime.unreachable import why_unreachable
 from odradek_scaling.combining import TELLING, combine, is_whole
 from odradek_scaling.load import POOLS, LoadUnknownError, PoolLoad
 from odradek_scaling.outside import Outside, look
@@ -80,7 +81,7 @@ class Meter:
                 return dict(zip(POOLS, results, strict=True))
         except (KafkaError, OSError, TimeoutError, ValueError) as error:
             await self.close()
-            why = f"Kafka at {self._brokers} does not answer: {_told(error)}"
+            why = f"Kafka at {self._brokers} does not answer: {await why_unreachable(self._brokers) or _told(error)}"
             return {pool: LoadUnknownError(why) for pool in POOLS}
 
     async def _connect(self) -> tuple[Groups, Tails]:

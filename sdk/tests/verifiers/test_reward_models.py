@@ -130,6 +130,16 @@ def test_a_key_that_is_not_there(monkeypatch):
     assert "SCORER_KEY" in failure.message
 
 
+def test_a_server_that_repeats_the_key_is_not_repeated(monkeypatch):
+    """Caught: a key in a failure, which is kept in the log for ever."""
+    monkeypatch.setenv("SCORER_KEY", "sk-planted-key")
+    for status in (401, 200):
+        with serving((status, b'"bad key: Bearer sk-planted-key"')) as (url, seen):
+            failure = failed(RewardModel(url, key_variable="SCORER_KEY", tries=1))
+        assert seen[0][1]["Authorization"] == "Bearer sk-planted-key"
+        assert "sk-planted-key" not in failure.message
+
+
 @pytest.mark.parametrize(
     "bad", [{"url": "ftp://x"}, {"url": "http://x", "tries": 0}, {"url": "http://x", "seconds": 0}]
 )

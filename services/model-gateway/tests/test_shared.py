@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 from redis.asyncio import Redis
 
 from odradek_local.valkey import ValkeyServer
 from odradek_model_gateway import shared
 from odradek_model_gateway.gate import Gate
-from odradek_model_gateway.limits import Ask, Charge, LocalLimits, Refusal
+from odradek_model_gateway.limits import Ask, Charge, Limits, LocalLimits, Refusal
+from odradek_model_gateway.metrics import GatewayMetrics
 from odradek_model_gateway.pace import seconds_each
 from odradek_model_gateway.shared import SharedLimits
 from odradek_model_gateway.width import Width
@@ -271,6 +273,15 @@ async def test_a_begin_costs_one_round_trip_an_end_at_most_one_and_many_go_toget
     assert together <= 10
 
 
+def lost_gauge(limits: Limits) -> float | None:
+    """What a gateway with these limits tells Prometheus of them."""
+    metrics, registry = GatewayMetrics({}), CollectorRegistry()
+    metrics.watch(limits)
+    registry.register(metrics.limits_lost)
+    value: float | None = registry.get_sample_value("odradek_limits_lost")
+    return value
+
+
 async def test_a_server_that_is_not_there_keeps_nobody_waiting(opened: Opens, told: list[str]) -> None:
     limits = opened(NOWHERE)
     asks = [Ask("m", 10, (requests(20),)) for _ in range(3)]
@@ -295,6 +306,7 @@ async def test_sharing_goes_on_when_the_server_is_back(
         assert await one.begin(Ask("m", 2)) is None
         assert await other.begin(Ask("m", 2)) is None, "each has its own limits meanwhile"
     assert told == ["limits are not shared any more"] * 2
+    assert lost_gauge(one) == lost_gauge(other) == 1
     if fault == "frozen":
         os.kill(own_valkey.process.pid, signal.SIGCONT)
     else:
@@ -304,6 +316,7 @@ async def test_sharing_goes_on_when_the_server_is_back(
         return told.count("limits are shared again") == 2
 
     await until(found)
+    assert lost_gauge(one) == lost_gauge(other) == 0
     newcomer = opened(own_valkey.url)
 
     async def known() -> bool:

@@ -12,7 +12,7 @@ from odradek_ecs.names import Place
 from odradek_ecs.settle import telling
 
 _MISSING = {
-    "ResourceNotFoundException", "ParameterNotFound", "NoSuchBucket", "404", "InvalidSubnetID.NotFound",
+    "ResourceNotFoundException", "NoSuchBucket", "404", "InvalidSubnetID.NotFound",
     "InvalidGroup.NotFound", "ImageNotFoundException", "RepositoryNotFoundException",
 }  # fmt: skip
 
@@ -70,8 +70,15 @@ def _secrets(config: Config, aws: Aws) -> Iterator[str]:
             whole = ":".join(arn.split(":")[:7])
             if not _there(aws.client("secretsmanager").describe_secret, SecretId=whole):
                 yield f"secret {whole}: is not there; make it with `aws secretsmanager create-secret`"
-        elif not _there(aws.client("ssm").get_parameter, Name=arn.partition(":parameter")[2]):
+        elif not _parameters(aws, arn.partition(":parameter")[2]):
             yield f"parameter {arn}: is not there; make it with `aws ssm put-parameter --type SecureString`"
+
+
+def _parameters(aws: Aws, name: str) -> list[Any]:
+    """The parameter, described: what it holds is not asked for. `/x` may be stored as `x`."""
+    names = [{"Key": "Name", "Values": [name, name.removeprefix("/")]}]
+    found: list[Any] = aws.client("ssm").describe_parameters(ParameterFilters=names)["Parameters"]
+    return found
 
 
 def _images(config: Config, aws: Aws) -> Iterator[str]:

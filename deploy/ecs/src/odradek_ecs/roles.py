@@ -25,7 +25,7 @@ _MAKES = (
 def task_role(block: Block, config: Config, place: Place) -> JsonObject:
     """The role of a service's own container."""
     statements = [*_blobs(block, config, place), *_kafka(block, config), *_measures(block, config)]
-    return _role(statements, config, place)
+    return _role(statements, Condition=_of_this_account(place))
 
 
 def execution_role(block: Block, config: Config, place: Place) -> JsonObject:
@@ -42,21 +42,26 @@ def execution_role(block: Block, config: Config, place: Place) -> JsonObject:
             else []
         ),
     ]
-    return _role(statements, config, place)
+    return _role(statements)
 
 
-def _role(statements: Sequence[JsonObject], config: Config, place: Place) -> JsonObject:
-    """`trust`: ECS, for tasks of this account (the confused deputy's condition); `policy`: may be empty."""
-    trust: JsonObject = {
+def _role(statements: Sequence[JsonObject], **trust: JsonObject) -> JsonObject:
+    """`trust`: who may take the role, ECS for its tasks; `policy`: None where it may do nothing."""
+    ecs: JsonObject = {
         "Effect": "Allow",
         "Principal": {"Service": "ecs-tasks.amazonaws.com"},
         "Action": "sts:AssumeRole",
-        "Condition": {
-            "StringEquals": {"aws:SourceAccount": place.account},
-            "ArnLike": {"aws:SourceArn": f"arn:{place.partition}:ecs:{place.region}:{place.account}:*"},
-        },
+        **trust,
     }
-    return {"trust": _document([trust]), "policy": _document(list(statements)) if statements else None}
+    return {"trust": _document([ecs]), "policy": _document(list(statements)) if statements else None}
+
+
+def _of_this_account(place: Place) -> JsonObject:
+    """Against the confused deputy: ECS takes the role for tasks of this account and region alone."""
+    return {
+        "StringEquals": {"aws:SourceAccount": place.account},
+        "ArnLike": {"aws:SourceArn": f"arn:{place.partition}:ecs:{place.region}:{place.account}:*"},
+    }
 
 
 def _document(statements: list[JsonObject]) -> JsonObject:

@@ -1,8 +1,8 @@
 {{/* Names, labels and what all pods have in common. */}}
 
 {{- define "odradek.name" -}}
-{{- if contains .Chart.Name .Release.Name -}}{{ .Release.Name | trunc 40 | trimSuffix "-" }}
-{{- else -}}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" }}{{ end -}}
+{{- if contains .Chart.Name .Release.Name -}}{{ .Release.Name | trunc 36 | trimSuffix "-" }}
+{{- else -}}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 36 | trimSuffix "-" }}{{ end -}}
 {{- end }}
 
 {{/* (list root component) */}}
@@ -90,18 +90,27 @@ http://{{ include "odradek.name" $root }}-load-exporter.{{ $root.Release.Namespa
 {{- if and $gateway.enabled $gateway.frontEnd }}true{{ end -}}
 {{- end }}
 
+{{/* The values' own models, as JSON; one that is null was taken away by a later file of values. */}}
+{{- define "odradek.ownModels" -}}
+{{- $own := dict -}}
+{{- range $name, $model := .Values.models -}}
+{{- if $model }}{{ $_ := set $own $name $model }}{{ end -}}
+{{- end -}}
+{{- toJson $own -}}
+{{- end }}
+
 {{/* All models, as JSON: those of odradek.toml, and before them those of the values. A file that is no TOML: {"Error": why}. */}}
 {{- define "odradek.models" -}}
 {{- $file := empty .Values.odradekToml | ternary dict (fromToml .Values.odradekToml) -}}
 {{- if hasKey $file "Error" -}}
 {{- dict "Error" (get $file "Error") | toJson -}}
 {{- else -}}
-{{- merge dict (.Values.models | default dict) (get $file "models" | default dict) | toJson -}}
+{{- merge (include "odradek.ownModels" . | fromJson) (get $file "models" | default dict) | toJson -}}
 {{- end -}}
 {{- end }}
 
 {{/* From a pod's deletion to the kill: the time before SIGTERM, what a worker may need at most to drain, to close what
-     it can't finish, to say so and to leave (three times its drain and 40 s, docs/kubernetes.md). */}}
+     it can't finish, to say so and to leave (three times its drain and a minute, docs/kubernetes.md). */}}
 {{- define "odradek.graceSeconds" -}}
-{{- add (int .preStopSeconds) (mul 3 (int .drainSeconds)) 40 -}}
+{{- add (int .preStopSeconds) (mul 3 (int .drainSeconds)) 60 -}}
 {{- end }}

@@ -135,9 +135,13 @@ class S3BlobStore:
         try:
             return self._client.get_object(Bucket=self._bucket, Key=key)
         except ClientError as error:
-            if code_of(error) in _ABSENT:
+            if code_of(error) in _ABSENT or (code_of(error) == "AccessDenied" and self._absent(key)):
                 raise BlobNotFound(f"blob {reference} is not in {self._name}") from error
             raise
+
+    def _absent(self, key: str) -> bool:
+        """Access is also denied to what is not there, where listing is allowed below a prefix alone."""
+        return not self._page(key, MaxKeys=1).get("Contents")
 
     def _read(self, body: Any, reference: str) -> bytes:
         try:

@@ -13,6 +13,9 @@ from botocore.exceptions import (
     PartialCredentialsError,
     ProfileNotFound,
 )
+from botocore.exceptions import (
+    ConnectionError as NoConnection,
+)
 
 from odradek_runtime.blobs.errors import StoreRefused, StoreUnavailable
 
@@ -52,7 +55,7 @@ def explained(store: str, error: Exception) -> StoreUnavailable:
         error, NoCredentialsError | PartialCredentialsError | CredentialRetrievalError | ProfileNotFound
     ):
         return StoreRefused(f"blob store {store}: no credentials ({type(error).__name__}): {_CREDENTIALS}")
-    if isinstance(error, HTTPClientError):
+    if isinstance(error, HTTPClientError | NoConnection):
         return StoreUnavailable(f"blob store {store}: {_bare(str(error))}")
     return StoreRefused(f"blob store {store}: {type(error).__name__}: {_bare(str(error))}")
 

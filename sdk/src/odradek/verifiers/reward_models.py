@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from odradek.judging import Unscored
+from odradek.redaction import without
 from odradek_schemas.base import JsonObject
 from odradek_schemas.failures import Failure, FailureKind, Stage
 from odradek_schemas.messages import Message
@@ -109,7 +110,7 @@ class RewardModel:
                         FailureKind.MALFORMED_REPLY, f"{self.url} answered more than {_MOST_BYTES} bytes"
                     )
                 channel.settimeout(_left(deadline))
-            return response.status, content
+            return response.status, without(content, self._key())
 
     def _body(self, messages: Sequence[Message]) -> bytes:
         said = [message.model_dump(mode="json", exclude_none=True) for message in messages]
@@ -117,8 +118,12 @@ class RewardModel:
         return json.dumps({**(self.body or {}), **named, "messages": said}).encode()
 
     def _headers(self) -> dict[str, str]:
-        bearer = {} if self.key_variable is None else {"Authorization": f"Bearer {_key(self.key_variable)}"}
+        key = self._key()
+        bearer = {} if key is None else {"Authorization": f"Bearer {key}"}
         return {"Content-Type": "application/json", **bearer}
+
+    def _key(self) -> str | None:
+        return None if self.key_variable is None else _key(self.key_variable)
 
     def _score(self, content: bytes) -> float:
         try:

@@ -44,7 +44,9 @@ def create_gateway(settings: GatewaySettings, client: HttpClient) -> Gateway:
         name: Upstream(model, client, model.key(os.environ), name, limits)
         for name, model in settings.models.items()
     }
-    return Gateway(upstreams)
+    gateway = Gateway(upstreams)
+    gateway.metrics.watch(limits)
+    return gateway
 
 
 def open_limits(settings: GatewaySettings) -> Limits:

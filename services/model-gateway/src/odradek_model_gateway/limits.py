@@ -46,12 +46,18 @@ class Limits(Protocol):
     async def begin(self, ask: Ask) -> Refusal | None:
         """None: it may. A call that is cancelled here has not begun."""
 
+    @property
+    def lost(self) -> bool:
+        """Whether they should be those of all gateways and are this one's own for now."""
+
     def end(self, ask: Ask) -> None:
         """It is over: `ask.tokens` is what it used, None where nobody knows."""
 
 
 class LocalLimits:
     """The rates of this process. How many calls are under way at a replica its gate counts."""
+
+    lost = False
 
     def __init__(self) -> None:
         self._paces: dict[str, Pace] = {}

@@ -5,10 +5,11 @@ Calls are counted when they are answered, not when that is committed: one that i
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from odradek_model_gateway.limits import Limits
 from odradek_model_gateway.replicas import Place
 from odradek_model_gateway.upstream import Upstream
 from odradek_runtime.records import Output, Tombstone
@@ -59,13 +60,23 @@ class GatewayMetrics:
             registry=None,
         )
 
+        self.limits_lost = Gauge(
+            "odradek_limits_lost",
+            "1 while limits that all gateways should share are each gateway's own: their server does not answer.",
+            registry=None,
+        )
         for model in upstreams:
             for outcome in FROM_ZERO:
                 self.calls.labels(model, outcome)
 
     def collectors(self) -> Sequence[Collector]:
         replicas = ReplicaCollector(self._upstreams)
-        return [self.calls, self.tries, self.seconds, self.tokens, self.cost, replicas]
+        counted = [self.calls, self.tries, self.seconds, self.tokens, self.cost]
+        return [*counted, self.limits_lost, replicas]
+
+    def watch(self, limits: Limits) -> None:
+        """Tell whether `limits` are lost, too."""
+        self.limits_lost.set_function(lambda: float(limits.lost))
 
     def committed(self, outputs: Sequence[Output | Tombstone]) -> None:
         """Calls were counted when they were made."""

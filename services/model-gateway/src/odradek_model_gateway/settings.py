@@ -44,6 +44,7 @@ class GatewaySettings(WorkerSettings):
     )
     redis_url: RedisDsn | None = Field(
         default=None,
+        repr=False,
         description="A Redis or Valkey, redis://HOST:PORT/DB, where all gateways share limits; None: each has its own.",
     )
     max_in_flight: int = Field(default=256, ge=1, le=800, description="Most calls at once of one partition.")

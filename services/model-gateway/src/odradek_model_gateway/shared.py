@@ -74,6 +74,10 @@ class SharedLimits:
         self._exchanging: asyncio.Task[None] | None = None
         self._keeping: asyncio.Task[None] | None = None
 
+    @property
+    def lost(self) -> bool:
+        return self._lost
+
     async def begin(self, ask: Ask) -> Refusal | None:
         self._under_way[ask.place] += 1
         self._keep()

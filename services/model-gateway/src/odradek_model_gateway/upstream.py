@@ -12,6 +12,7 @@ from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, D
 from odradek.dialects.core import Reply
 from odradek.dialects.deltas import deltas_of
 from odradek.models import ModelSettings
+from odradek.redaction import without
 from odradek_model_gateway.failures import CallError, from_exception, from_status
 from odradek_model_gateway.limits import Limits, LocalLimits
 from odradek_model_gateway.replicas import Place, Replicas, Visit
@@ -90,6 +91,7 @@ class Upstream:
         self._client = client
         self._replicas = Replicas(settings, name or settings.model, limits or LocalLimits())
         self._path = settings.asked_as.path
+        self._key = key
         self._headers = {**_HEADERS, **settings.asked_as.headers}
         if key is not None:
             self._headers |= settings.asked_as.authorization(key)
@@ -155,7 +157,8 @@ class Upstream:
                 raise from_exception(error) from error
 
     async def _whole(self, response: ClientResponse) -> bytes:
-        return b"".join([chunk async for chunk in self._chunks(response)])
+        """All of a response, less the API key: whatever a server repeats of it ends in the log."""
+        return without(b"".join([chunk async for chunk in self._chunks(response)]), self._key)
 
     async def _chunks(self, response: ClientResponse) -> AsyncIterator[bytes]:
         most, size = self.settings.max_response_bytes, 0
@@ -164,7 +167,7 @@ class Upstream:
             if size > most:
                 response.close()
                 raise CallError(FailureKind.UPSTREAM_UNAVAILABLE, f"the response is longer than {most} bytes")
-            yield chunk
+            yield without(chunk, self._key)
 
 
 def _header(text: str) -> str:
