@@ -4,7 +4,7 @@ import http.client
 import os
 import sys
 
-ANSWER_SECONDS = 3
+ANSWER_SECONDS = 10
 
 path, port = [*sys.argv[1:], *["/readyz", os.environ.get("ODRADEK_HTTP_PORT", "9400")][len(sys.argv) - 1 :]]
 connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=ANSWER_SECONDS)

@@ -1,5 +1,7 @@
 """Adding partitions: what is to be done (pure), and that it is done, whatever cut it short before."""
 
+import asyncio
+
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.new_partitions import NewPartitions
@@ -10,7 +12,7 @@ from odradek_runtime.brokers import Brokers
 from odradek_runtime.growing import check_layout, grow_topics, look_at_growth, plan_growth, read_layout
 from odradek_runtime.names import Names
 from odradek_runtime.partitioning import Layout, advice, layout_of, partition_of
-from odradek_runtime.topics import TopicError, apply_topics, check_topics
+from odradek_runtime.topics import TopicError, apply_topics, check_topics, diff_topics
 from odradek_schemas.events import PartitionsAdded, PolicyUpdated
 
 NAMES = ("journal", "rewards", "runs", "tasks")
@@ -122,6 +124,11 @@ async def test_grows_and_says_so_whoever_began_it(kafka: str, prefix: str) -> No
     await admin.start()
     await admin.create_partitions({f"{prefix}journal": NewPartitions(4)})
     await admin.close()
+    async with asyncio.timeout(30):
+        while True:  # brokers learn of it a moment later
+            if await diff_topics(Brokers(kafka), prefix, 2):
+                break
+            await asyncio.sleep(0.05)
     for counted_on in (2, 4):
         with pytest.raises(TopicError, match=r"cut short.*grow --partitions 4` \(again\)"):
             await check_topics(Brokers(kafka), prefix, counted_on)

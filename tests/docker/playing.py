@@ -9,7 +9,7 @@ from tests.docker.stack import DockerStack
 from tests.support.log import Log
 
 ENVIRONMENT, MODEL = "example_session_state_mgmt", "tool_loop"
-ROLLOUTS_BEFORE = 8
+ROLLOUTS_BEFORE = 4
 """So many have their reward when a test strikes."""
 
 
@@ -28,7 +28,7 @@ class Playing:
         self.stack.odradek("audit", self.run)
 
 
-async def play(stack: DockerStack, samples: int = 12) -> Playing:
+async def play(stack: DockerStack, samples: int = 6) -> Playing:
     """Start a run, and return when some of its rollouts have their reward and most are still to come."""
     options = ["--samples", str(samples), "--concurrency", "12", "--detach", "--json"]
     told: dict[str, Any] = json.loads(stack.odradek("run", ENVIRONMENT, "--model", MODEL, *options))

@@ -17,7 +17,7 @@ from tests.docker.preparing import ROOT
 
 COMMAND_SECONDS = 300.0
 BUILD_SECONDS = 900.0
-PLAY_SECONDS = 240.0
+PLAY_SECONDS = 600.0
 LOOK_EVERY_SECONDS = 0.2
 ODRADEK = Path(sys.executable).with_name("odradek")
 IMAGES = f"odradek-test-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]}"

@@ -5,16 +5,16 @@ import asyncio
 import json
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
 from odradek_runtime.names import Names
 from tests.docker.playing import play
-from tests.docker.preparing import ROOT
 from tests.docker.stack import DockerStack, until
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(600, func_only=True)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900, func_only=True)]
 
 OURS = ("task-producer", "agent-worker", "env-worker", "verifier-worker", "model-gateway")
 
@@ -112,6 +112,39 @@ async def test_a_pool_grows_and_shrinks(stack: DockerStack) -> None:
     await run.ends_clean()
 
 
+POLICY = """\
+[env-worker]
+target = 4
+max = 3
+grow_seconds = 0
+shrink_seconds = 5
+"""
+
+
+async def test_the_autoscaler_follows_the_load(stack: DockerStack, tmp_path: Path) -> None:
+    policy = tmp_path / "autoscale.toml"
+    policy.write_text(POLICY)
+    run = await play(stack)
+    profile = ["--profile", "scale"]
+    stack.compose(*profile, "up", "--detach", "--no-deps", "autoscaler", ODRADEK_AUTOSCALE_FILE=str(policy))
+    until(lambda: len(stack.containers("env-worker")) == 3, "open sessions make the pool grow")
+    await run.ends_clean()
+    until(lambda: len(stack.containers("env-worker")) == 1, "and it shrinks when none are open")
+    listed = stack.compose("ps", "--all", "--quiet", "env-worker").split()
+    assert listed == stack.containers("env-worker"), "none is left stopped"
+    stack.compose(*profile, "rm", "--stop", "--force", "autoscaler", ODRADEK_AUTOSCALE_FILE=str(policy))
+
+
+def test_the_load_of_a_pool_is_told_on_the_private_network(stack: DockerStack) -> None:
+    profile = ["--profile", "scale"]
+    stack.compose(*profile, "up", "--detach", "--build", "--wait", "--no-deps", "load-exporter", seconds=600)
+    ask = "import urllib.request as r; print(r.urlopen('http://load-exporter:9400/pools/agent-worker').read().decode())"
+    load = json.loads(stack.compose("exec", "-T", "agent-worker", "python", "-c", ask))
+    assert load["pool"] == "agent-worker"
+    assert load["members"] == 1
+    stack.compose(*profile, "rm", "--stop", "--force", "load-exporter")
+
+
 async def test_an_upgrade_loses_nothing(stack: DockerStack) -> None:
     before = {service: stack.containers(service) for service in OURS}
     run = await play(stack)
@@ -121,24 +154,6 @@ async def test_an_upgrade_loses_nothing(stack: DockerStack) -> None:
     await run.ends_clean()
 
 
-async def test_a_pool_scales_by_itself(stack: DockerStack) -> None:
-    """Profile `scale`: the load rises, pools grow; it falls, they shrink; nothing is lost."""
-    policies = str(ROOT / "tests/docker/autoscale.toml")
-    scale = ["--profile", "scale"]
-    stack.compose(*scale, "up", "--detach", "--build", seconds=600, ODRADEK_AUTOSCALE_FILE=policies)
-    ask = "import urllib.request as r; print(r.urlopen('http://load-exporter:9400/pools/agent-worker').read().decode())"
-    load = json.loads(stack.compose("exec", "-T", "agent-worker", "python", "-c", ask))
-    assert load["pool"] == "agent-worker"
-    assert load["members"] == 1
-    run = await play(stack)
-    until(lambda: len(stack.containers("env-worker")) > 1, "open sessions have made the pool grow")
-    await run.ends_clean()
-    for pool in ("agent-worker", "env-worker"):
-        until(lambda pool=pool: len(stack.containers(pool)) == 1, f"{pool} has shrunk")
-        until(lambda pool=pool: not stopped(stack, pool), f"no {pool} is left behind")
-    stack.compose(*scale, "rm", "--stop", "--force", "autoscaler", "load-exporter")
-
-
 _KILL_THE_WORKER = f"""
 import os, pathlib
 for process in pathlib.Path("/proc").glob("[0-9]*"):
@@ -146,11 +161,6 @@ for process in pathlib.Path("/proc").glob("[0-9]*"):
         os.kill(int(process.name), {int(signal.SIGKILL)})
 """
 """Everything but process one: from within its container the kernel lets nobody kill that."""
-
-
-def stopped(stack: DockerStack, service: str) -> set[str]:
-    """Containers of a service that are there and don't run."""
-    return {*stack.compose("ps", "--all", "--quiet", service).split()} - {*stack.containers(service)}
 
 
 async def members(stack: DockerStack, worker: str) -> int:

@@ -6,7 +6,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from tests.docker.playing import play
 from tests.docker.stack import DockerStack
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(600, func_only=True)]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900, func_only=True)]
 
 
 async def test_a_killed_broker_loses_nothing(three_brokers: DockerStack) -> None:

@@ -42,6 +42,8 @@ command = ["sh", "-c", "printenv | tr '\\\\n' ' '"]
 stdin = "{prompt}"
 [environment]
 MODEL = "{model}"
+OPENAI_BASE_URL = "{base_url}/v1"
+OPENAI_API_KEY = "{token}"
 [result]
 read = "last_line"
 """

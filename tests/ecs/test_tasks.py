@@ -19,6 +19,7 @@ from tests.docker.stack import BUILD_SECONDS, IMAGES, DockerStack, remove_images
 from tests.ecs.tasks import Surroundings, Task, docker
 
 EXAMPLE = Path(__file__).parents[2] / "deploy/ecs/example.toml"
+WELL_SECONDS = 300.0
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(1800)]
 
 
@@ -109,7 +110,7 @@ def test_a_worker_starts_without_rights_is_well_and_stops_in_order(
     try:
         container = worker.start()
         try:
-            until(worker.is_well, f"{name} is well")
+            until(worker.is_well, f"{name} is well", WELL_SECONDS)
         except AssertionError:
             print(worker.logs())
             raise

@@ -62,6 +62,10 @@ VARIANTS: dict[str, list[str]] = {
         "pools.model-gateway.autoscaling.minReplicas=0",
     ],
     "a claim that is there": ['blobs.volume={"existingClaim": "shared"}'],
+    "another model than the file of values has": [
+        "models.policy=null",
+        'models.other={"base_url": "http://gpu:8000/v1", "model": "m"}',
+    ],
     "models in a file": [
         "models=null",
         'odradekToml="[models.a]\\npreset = \\"vllm\\"\\nmodel = \\"m\\"\\nbase_url = \\"http://gpu:8000/v1\\"\\n"',
@@ -133,7 +137,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "two places for blobs": (['blobs.s3.url="s3://bucket/blobs"'], "either a bucket"),
     "no keys": (["sealing={}"], "sealing.secretName"),
     "no secret for tokens": (["access={}"], "access.secretName"),
-    "no model": (["models=null"], "name at least one"),
+    "no model": (["models.policy=null"], "name at least one"),
     "an API key in the values": (['models.policy.api_key="k"'], "/models/policy"),
     "a file of models that is none": (['odradekToml="[models"'], "odradekToml"),
     "a password in Redis' URL": (['redis.url="redis://:secret@host:6379/0"'], "/redis/url"),

@@ -21,4 +21,4 @@ def makes() -> Makes:
 @pytest.fixture
 def world(kafka: str, prefix: str, tmp_path: Path) -> World:
     asyncio.run(create_topics(kafka, prefix, PARTITIONS, "runs", "control", "rewards"))
-    return World(kafka, prefix, tmp_path / "blobs")
+    return World(kafka, prefix, (tmp_path / "blobs").as_uri())

@@ -21,6 +21,7 @@ from odradek_training import (
     StreamIdle,
     StreamUnreachable,
 )
+from tests.support.s3 import refusal, s3_server
 
 pytestmark = pytest.mark.kafka
 TASKS = [f"r/{task}" for task in range(4)]
@@ -54,6 +55,24 @@ async def test_a_run_is_given_out_in_whole_groups_and_ends(world: Any, makes: An
         assert [sample.token_ids for _, sample in group.samples] == [[1, 2, 3], [1, 2, 3]]
     assert (stats.groups, stats.rollouts, stats.dropped_groups, stats.open_groups) == (4, 8, {}, 0)
     assert tasks(await read(world, scoring="again")) == TASKS
+
+
+async def test_large_values_come_from_a_bucket_as_well(
+    world: Any, makes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Caught: groups that miss what a bucket does not give at the moment."""
+    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.0)
+    with s3_server() as s3:
+        for name, value in s3.environment.items():
+            monkeypatch.setenv(name, value)
+        world.blob_store = f"s3://{s3.make_bucket('rewards-' + world.prefix[:-1])}"
+        await world.write(makes.run())
+        await world.write(*rewards(makes, samples=[makes.tokens(1, 2, 3)]), in_blobs=True)
+        await world.write(makes.finish())
+        assert tasks(await read(world)) == TASKS
+        s3.fault = lambda _request: refusal(503, "SlowDown")
+        with pytest.raises(StreamUnreachable, match="503 SlowDown"):
+            await read(world)
 
 
 async def test_ranks_share_a_run_and_each_goes_on_from_a_position_of_its_own(world: Any, makes: Any) -> None:

@@ -44,19 +44,25 @@ async def _why(brokers: Brokers, address: str) -> str:
     except (OSError, KafkaError, TimeoutError) as error:
         return _told(error, brokers.security)
     try:
-        await _asked(connection)
+        welcome = await _welcome(connection)
     except (OSError, KafkaError, TimeoutError) as error:
-        # A token that is refused shows only now: aiokafka takes any answer to it for a welcome.
-        return _told(SaslAuthenticationFailed() if brokers.security.sasl else error, brokers.security)
+        return _told(error, brokers.security)
     finally:
         connection.close()
-    return ""
+    if welcome:
+        return ""
+    if brokers.security.sasl:
+        return _told(SaslAuthenticationFailed(), brokers.security)
+    return "answers, and knows of no broker: it is still starting"
 
 
-async def _asked(connection: AIOKafkaConnection) -> None:
-    """A first question, about no topic: who is not let in learns of no broker."""
-    if not (await connection.send(MetadataRequest([]))).brokers:
-        raise SaslAuthenticationFailed
+async def _welcome(connection: AIOKafkaConnection) -> bool:
+    """Whether a first question, about no topic, is answered well.
+
+    A token that is refused shows only now: aiokafka takes any answer to it for a welcome. Who is not let in learns of
+    no broker.
+    """
+    return bool((await connection.send(MetadataRequest([]))).brokers)
 
 
 def _told(error: Exception, security: KafkaSecurity) -> str:

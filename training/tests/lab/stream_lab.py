@@ -3,7 +3,6 @@
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
@@ -11,7 +10,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.new_partitions import NewPartitions
 from aiokafka.structs import TopicPartition
 
-from odradek_runtime.blobs import FileBlobStore
+from odradek_runtime.blobs import open_blob_store
 from odradek_runtime.brokers import Brokers
 from odradek_runtime.log_reader import log_bounds, read_log
 from odradek_runtime.partitioning import partition_of
@@ -123,11 +122,11 @@ class World:
 
     bootstrap: str
     prefix: str
-    blobs: Path
+    blob_store: str
 
     @property
     def deployment(self) -> Deployment:
-        return Deployment(self.bootstrap, self.prefix, self.blobs.as_uri())
+        return Deployment(self.bootstrap, self.prefix, self.blob_store)
 
     @property
     def settings(self) -> dict[str, str]:
@@ -135,7 +134,7 @@ class World:
         return {
             "ODRADEK_BOOTSTRAP_SERVERS": self.bootstrap,
             "ODRADEK_TOPIC_PREFIX": self.prefix,
-            "ODRADEK_BLOB_STORE": self.blobs.as_uri(),
+            "ODRADEK_BLOB_STORE": self.blob_store,
         }
 
     async def write(
@@ -147,7 +146,7 @@ class World:
                 record, topic = encode(event, "test"), _TOPIC_OF[event.type]
                 if in_blobs:
                     assert record.value is not None
-                    record = with_reference(record, await FileBlobStore(self.blobs).put(record.value))
+                    record = with_reference(record, await open_blob_store(self.blob_store).put(record.value))
                 await producer.send(
                     self.prefix + topic.name,
                     record.value,

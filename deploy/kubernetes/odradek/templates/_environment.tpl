@@ -121,7 +121,7 @@ AWS_ENDPOINT_URL_S3: {{ . | quote }}
 - {name: ODRADEK_FRONT_HOST, value: "0.0.0.0"}
 - {name: ODRADEK_FRONT_PORT, value: "8400"}
 {{- end }}
-{{- if $root.Values.models }}
+{{- if include "odradek.ownModels" $root | fromJson }}
 - name: ODRADEK_MODELS
   valueFrom: {configMapKeyRef: {name: {{ include "odradek.name" $root }}-models, key: models.json}}
 {{- end }}

@@ -90,13 +90,22 @@ http://{{ include "odradek.name" $root }}-load-exporter.{{ $root.Release.Namespa
 {{- if and $gateway.enabled $gateway.frontEnd }}true{{ end -}}
 {{- end }}
 
+{{/* The values' own models, as JSON; one that is null was taken away by a later file of values. */}}
+{{- define "odradek.ownModels" -}}
+{{- $own := dict -}}
+{{- range $name, $model := .Values.models -}}
+{{- if $model }}{{ $_ := set $own $name $model }}{{ end -}}
+{{- end -}}
+{{- toJson $own -}}
+{{- end }}
+
 {{/* All models, as JSON: those of odradek.toml, and before them those of the values. A file that is no TOML: {"Error": why}. */}}
 {{- define "odradek.models" -}}
 {{- $file := empty .Values.odradekToml | ternary dict (fromToml .Values.odradekToml) -}}
 {{- if hasKey $file "Error" -}}
 {{- dict "Error" (get $file "Error") | toJson -}}
 {{- else -}}
-{{- merge dict (.Values.models | default dict) (get $file "models" | default dict) | toJson -}}
+{{- merge (include "odradek.ownModels" . | fromJson) (get $file "models" | default dict) | toJson -}}
 {{- end -}}
 {{- end }}
 
