@@ -62,7 +62,7 @@ RUN --mount=type=bind,from=tools,source=/tools,target=/tools --mount=type=bind,s
 RUN --mount=type=bind,from=tools,source=/tools,target=/tools --mount=type=bind,from=wheels,source=/wheels,target=/wheels \
     /tools/install --own odradek 'odradek-runtime[s3,msk]'
 WORKDIR /var/lib/odradek
-HEALTHCHECK --interval=5s --timeout=20s --start-period=60s --retries=6 \
+HEALTHCHECK --interval=10s --timeout=20s --start-period=60s --retries=6 \
     CMD ["python", "/usr/local/lib/odradek/ready.py"]
 USER 10001:10001
 
@@ -176,7 +176,7 @@ RUN --mount=type=bind,from=tools,source=/tools,target=/tools --mount=type=bind,f
     /tools/install --own --no-deps odradek-local
 USER 10001:10001
 EXPOSE 8100
-HEALTHCHECK --interval=5s --timeout=20s --start-period=60s --retries=6 \
+HEALTHCHECK --interval=10s --timeout=20s --start-period=60s --retries=6 \
     CMD ["python", "/usr/local/lib/odradek/ready.py", "/health", "8100"]
 ENTRYPOINT ["python", "-m", "odradek_local.model", "--host", "0.0.0.0", "--port", "8100"]
 ARG VERSION REVISION CREATED

@@ -27,10 +27,11 @@ step docker compose up -d
 step "docker compose ps --format 'table {{.Service}}\t{{.Status}}'"
 step docker compose run --rm cli run mcqa --model smollm2 --limit 4
 
-step "make install >/dev/null"
+# ODRADEK_VENV: an installation that is there, where the time for another is to be saved.
+if [ -n "${ODRADEK_VENV:-}" ]; then ln -s "$ODRADEK_VENV" .venv; else step "make install >/dev/null"; fi
 step source .venv/bin/activate
 step "eval \"\$(deploy/docker/host.sh)\""
-step "run=\$(odradek run example_session_state_mgmt --model smollm2 --samples 8 --concurrency 8 --detach)"
+step "run=\$(odradek run example_session_state_mgmt --model smollm2 --limit 4 --samples 3 --detach)"
 step docker compose up -d --scale agent-worker=3 --scale env-worker=2 --no-recreate
 step docker compose kill agent-worker
 step docker compose up -d --scale agent-worker=3 --scale env-worker=2

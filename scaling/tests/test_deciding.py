@@ -147,6 +147,7 @@ POLICY = Policy(target=10, min=1, max=8, grow_seconds=4, shrink_seconds=20)
         ([5, 26, *[5] * 9], 4, Decision(3, "1.25 a worker, target 10")),
         ([0] * 11, 3, Decision(1, "0 a worker, target 10")),
         ([0] * 5 + [None] + [0] * 5, 3, Decision(3, "0 a worker, target 10: 1 if so for 20 s")),
+        ([None] + [0] * 10, 3, Decision(3, "0 a worker, target 10: 1 if so for 20 s")),
         ([35, None, 35], 1, Decision(4, "35 a worker, target 10")),
         ([33], 3, Decision(3, "11 a worker, target 10")),
         ([500], 12, Decision(8, "outside 1 to 8")),
@@ -157,6 +158,12 @@ def test_decisions(series: list[int | None], replicas: int, decided: Decision) -
     samples = [Sample(EVERY * tick, load) for tick, load in enumerate(series)]
     now = samples[-1].at if samples else 0.0
     assert decide(History(samples, replicas), POLICY, now) == decided
+
+
+def test_between_two_measurements_the_load_is_taken_to_be_as_it_was() -> None:
+    slow = [Sample(0, 0), Sample(50, 35), Sample(75, 0)]
+    assert decide(History(slow, 4), POLICY, 75).replicas == 4, "how long it has been so is not known"
+    assert decide(History([*slow, Sample(100, 0)], 4), POLICY, 100).replicas == 1
 
 
 def test_a_pool_at_none_comes_back_for_one_record() -> None:

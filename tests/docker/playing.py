@@ -30,7 +30,7 @@ class Playing:
 
 async def play(stack: DockerStack, samples: int = 6) -> Playing:
     """Start a run, and return when some of its rollouts have their reward and most are still to come."""
-    options = ["--samples", str(samples), "--concurrency", "12", "--detach", "--json"]
+    options = ["--limit", "6", "--samples", str(samples), "--concurrency", "12", "--detach", "--json"]
     told: dict[str, Any] = json.loads(stack.odradek("run", ENVIRONMENT, "--model", MODEL, *options))
     log = Log(stack.bootstrap, "odradek.")
     await log.until(told["run_id"], "rewards", ROLLOUTS_BEFORE, seconds=180)

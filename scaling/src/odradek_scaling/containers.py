@@ -73,8 +73,13 @@ class ComposePools:
             self._let_go(container, keep=replicas == 0 and container is running[0])
 
     async def workers(self, pool: str) -> Sequence[Address]:
-        """Where the workers of a pool tell their metrics, on the containers' own network."""
-        found = [address_of(container) for container in await self._running(pool)]
+        """Where the workers of a pool tell their metrics, on the containers' own network; none where the engine does not
+        tell: who owns work and is not asked makes a load unknown."""
+        try:
+            found = [address_of(container) for container in await self._running(pool)]
+        except DriverError as error:
+            log.warning("it is not known where workers are", pool=pool, error=str(error))
+            return []
         return [address for address in found if address is not None]
 
     async def close(self) -> None:

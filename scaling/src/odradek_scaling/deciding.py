@@ -10,7 +10,7 @@ Sources: Kubernetes' horizontal pod autoscaler (tolerance, stabilization windows
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from odradek_scaling.policy import Policy
@@ -60,18 +60,31 @@ def decide(history: History, policy: Policy, now: float) -> Decision:
     if wanted == now_has:
         return Decision(now_has, _state(latest.load, now_has, policy))
     seconds = policy.grow_seconds if wanted > now_has else policy.shrink_seconds
-    window = [sample.load for sample in history.samples if sample.at >= now - seconds]
-    asked = [wanted, *(wants(load, now_has, policy) for load in window if load is not None)]
-    if wanted > now_has:
-        agreed = min(max(min(asked), now_has), most)
-    elif None not in window and _covers(history.samples, now - seconds):
-        agreed = min(max(max(asked), least), now_has)
-    else:
-        agreed = now_has
+    move = _growth if wanted > now_has else _shrinking
+    agreed = min(max(move(history, policy, now - seconds, wanted), least), most)
     reason = _state(latest.load, now_has, policy)
     if agreed == now_has:
         return Decision(now_has, f"{reason}: {wanted} if so for {seconds:g} s")
     return Decision(agreed, reason)
+
+
+def _growth(history: History, policy: Policy, since: float, wanted: int) -> int:
+    """The least growth that was asked for since then."""
+    known = [sample.load for sample in history.samples if sample.at >= since and sample.load is not None]
+    return max(history.replicas, min([wanted, *(wants(load, history.replicas, policy) for load in known)]))
+
+
+def _shrinking(history: History, policy: Policy, since: float, wanted: int) -> int:
+    """The least shrinking that was asked for since then; none, where not all is known.
+
+    What was measured last before the window held until the next measurement, in it.
+    """
+    held = [sample.load for sample in history.samples if sample.at <= since][-1:] or [None]
+    window = [*held, *(sample.load for sample in history.samples if sample.at >= since)]
+    known = [load for load in window if load is not None]
+    if len(known) < len(window):
+        return history.replicas
+    return min(history.replicas, max([wanted, *(wants(load, history.replicas, policy) for load in known)]))
 
 
 def bounds(policy: Policy, partitions: int | None) -> tuple[int, int]:
@@ -88,19 +101,14 @@ def wants(load: int, replicas: int, policy: Policy) -> int:
 
 
 def kept(samples: Sequence[Sample], policy: Policy, now: float) -> list[Sample]:
-    """What of a history may still matter: the windows, and the one measurement before them that covers their start."""
+    """What of a history may still matter: the windows, and the one measurement before them that holds at their start."""
     since = now - max(policy.grow_seconds, policy.shrink_seconds)
-    before = [sample for sample in samples if sample.at < since and sample.load is not None]
+    before = [sample for sample in samples if sample.at < since]
     return [*before[-1:], *(sample for sample in samples if sample.at >= since)]
 
 
 def _workers(load: int, target: float) -> int:
     return math.ceil(load / target - _ROUNDING)
-
-
-def _covers(samples: Iterable[Sample], since: float) -> bool:
-    """Whether anything is known from before: a pool that was only just looked at may have been busy a moment ago."""
-    return any(sample.at <= since and sample.load is not None for sample in samples)
 
 
 def _state(load: int, replicas: int, policy: Policy) -> str:

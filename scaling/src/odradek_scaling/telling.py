@@ -22,7 +22,7 @@ LIMIT = "odradek_replica_limit_calls"
 Address = tuple[str, int]
 """Host and port."""
 FindWorkers = Callable[[str], Awaitable[Sequence[Address]]]
-"""Where the workers of a pool answer."""
+"""Where the workers of a pool answer; must not raise: those that are not found count as silent."""
 
 
 @dataclass(frozen=True)
