@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from odradek_cli import local
-from odradek_cli.autoscaling import Lines, as_json, line
+from odradek_cli.autoscaling import Lines, as_json, line, require_some_load
 from odradek_cli.errors import Exit
 from odradek_local.settings import LocalSettings
 from odradek_local.state import StackState, Status
-from odradek_scaling.controller import Step
+from odradek_scaling.controller import ScalingError, Step
 from odradek_scaling.load import PoolLoad
 
 LOAD = PoolLoad(pool="env-worker", backlog=12, in_flight=80, load=80, members=1)
@@ -43,6 +43,14 @@ def test_a_deployment_of_others_is_not_scaled_by_the_local_supervisor(
     result = odradek("autoscale", "--once")
     assert result.exit_code == Exit.USAGE
     assert "--docker" in result.stderr
+
+
+def test_a_look_that_saw_nothing_is_no_success() -> None:
+    blind = Step("env-worker", None, 4, 4, "Kafka is away", trouble=True)
+    seen = Step("env-worker", LOAD, 1, 1, "")
+    require_some_load([blind, seen])
+    with pytest.raises(ScalingError, match="no pool's load is known"):
+        require_some_load([blind, blind])
 
 
 def test_a_look_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,9 @@ async def autoscale(
             Controller(pool, policy, meter, pools, dry=dry) for pool, policy in policies.pools.items()
         ]
         if once:
-            _show_once([await controller.step() for controller in controllers], json)
+            steps = [await controller.step() for controller in controllers]
+            _show_once(steps, json)
+            require_some_load(steps)
             return
         note("autoscaling; Ctrl-C ends it and leaves the pools as they are")
         await _until_told(controllers, every, _json_line if json else Lines().tell)
@@ -130,6 +132,12 @@ def _show_once(steps: Sequence[Step], json: bool) -> None:
     else:
         for step in steps:
             say(line(step))
+
+
+def require_some_load(steps: Sequence[Step]) -> None:
+    """Raises ScalingError: no pool's load is known. A script would take that for a look that went well."""
+    if all(step.load is None for step in steps):
+        raise ScalingError("no pool's load is known; above is why")
 
 
 def _json_line(step: Step) -> None:

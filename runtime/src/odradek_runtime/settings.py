@@ -37,7 +37,10 @@ class WorkerSettings(BaseSettings):
     )
     http_host: str = "127.0.0.1"
     http_port: int = Field(
-        default=0, ge=0, le=MOST_PORT, description="/healthz, /readyz, /metrics; 0: a free one, which the log tells."
+        default=0,
+        ge=0,
+        le=MOST_PORT,
+        description="/healthz, /readyz, /metrics; 0: a free one, which the log tells.",
     )
     broker_timeout_seconds: float = Field(
         default=60.0,

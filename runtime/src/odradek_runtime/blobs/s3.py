@@ -200,7 +200,7 @@ def _client(name: str) -> Any:
     try:
         return boto3.session.Session().client("s3", config=config)
     except (BotoCoreError, ValueError) as error:
-        raise BadBlobStoreUri(f"blob store {name}: {explained(name, error)}") from error
+        raise BadBlobStoreUri(str(explained(name, error))) from error
 
 
 def _next(page: Any) -> dict[str, str] | None:
