@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from odradek_runtime.brokers import Brokers
+from odradek_runtime.brokers import Brokers, check_addresses
 from odradek_runtime.kafka_security import KafkaSecurity
 from odradek_runtime.names import Names
 from odradek_runtime.settings import SettingsError, WorkerSettings, read_settings
@@ -40,7 +40,7 @@ def deployment_of(given: Deployment | str | None) -> Deployment:
         return given
     try:
         settings = read_settings(WorkerSettings)
-    except SettingsError as error:
+        bootstrap = check_addresses(given) if given else settings.bootstrap_servers
+    except (SettingsError, ValueError) as error:
         raise StreamError(str(error)) from error
-    bootstrap = given or settings.bootstrap_servers
     return Deployment(bootstrap, settings.topic_prefix, settings.blob_store, settings.brokers.security)
