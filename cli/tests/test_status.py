@@ -3,6 +3,7 @@
 import asyncio
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -229,3 +230,22 @@ async def commit(world: Any, worker: str, place: TopicPartition, offset: int, me
         await consumer.commit({place: OffsetAndMetadata(offset, metadata)})
     finally:
         await consumer.stop()
+
+
+def test_a_state_that_is_damaged_is_told(
+    odradek: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ODRADEK_BOOTSTRAP_SERVERS", raising=False)
+    monkeypatch.setenv("ODRADEK_DATA_DIR", str(tmp_path))
+    (tmp_path / "state.json").write_text("{")
+    done = odradek("status")
+    assert (done.exit_code, "state.json can't be read; remove it" in done.stderr) == (Exit.NO_STACK, True)
+
+
+def test_a_data_directory_that_is_none_is_told(
+    odradek: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ODRADEK_DATA_DIR", str(tmp_path / "file"))
+    done = odradek("up")
+    assert (done.exit_code, "see ODRADEK_DATA_DIR" in done.stderr) == (Exit.NO_STACK, True)

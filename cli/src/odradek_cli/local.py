@@ -51,9 +51,13 @@ def stack_state() -> "StackState | None":
     """What is known of the local stack, running or not.
 
     Raises:
-        CliError: `odradek-local` is not installed.
+        CliError: `odradek-local` is not installed, or what is known can't be read.
     """
     found = settings()
     from odradek_local import supervisor
+    from odradek_local.state import StackError
 
-    return supervisor.status(found)
+    try:
+        return supervisor.status(found)
+    except StackError as error:
+        raise CliError(str(error), Exit.NO_STACK) from error

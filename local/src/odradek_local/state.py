@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from odradek.models import ModelSettings
 
@@ -79,9 +79,15 @@ class StackState(BaseModel):
 
 
 def read_state(folder: Path) -> StackState | None:
-    """The state last written in this data directory, or None when there was never a stack."""
+    """The state last written in this data directory, or None when there was never a stack.
+
+    Raises StackError when it can't be read.
+    """
     path = folder / "state.json"
-    return StackState.model_validate_json(path.read_bytes()) if path.exists() else None
+    try:
+        return StackState.model_validate_json(path.read_bytes()) if path.exists() else None
+    except (OSError, ValidationError) as error:
+        raise StackError(f"{path} can't be read; remove it, `odradek up` writes it anew") from error
 
 
 def supervisor_log(folder: Path) -> Path:

@@ -42,7 +42,12 @@ def up(
     part that failed.
     """
     lock = SupervisorLock(settings.folder)
-    descriptor = lock.take()
+    try:
+        descriptor = lock.take()
+    except OSError as error:
+        raise StackError(
+            f"The data directory {settings.folder} can't be written to ({error.strerror}): see ODRADEK_DATA_DIR."
+        ) from error
     if descriptor is not None:
         _spawn(settings, lock, descriptor)
     until = time.monotonic() + deadline_s
