@@ -93,9 +93,8 @@ def scale(
     """
     state = status(settings)
     if state is None or state.status not in (Status.HEALTHY, Status.DEGRADED):
-        raise StackError(
-            f"No local stack is running that could be scaled: {state.status if state else 'none'}."
-        )
+        how = f"; the last one is {state.status}" if state else ""
+        raise StackError(f"no local stack is running that could be scaled{how}")
     try:
         check_scale(replicas, state.partitions)
     except ValueError as error:
