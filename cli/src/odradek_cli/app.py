@@ -1,5 +1,6 @@
 """The `odradek` command: what it is made of."""
 
+import logging
 import sys
 from typing import Any
 
@@ -35,6 +36,8 @@ class Commands(TyperGroup):
     """Turns errors into one line, the next step, and an exit code. What is not known is a bug and keeps its trace."""
 
     def invoke(self, ctx: Any) -> Any:
+        # The client logs each refused connection; what matters is raised.
+        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:

@@ -1,7 +1,6 @@
 """Reading a deployment's topics as anybody may: committed records only, no group, filtered by header, with a deadline."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -289,7 +288,6 @@ async def open_log(deployment: Deployment) -> AsyncIterator[Log]:
     Raises:
         CliError: Kafka does not answer, or the topics are not there.
     """
-    _quieten()
     consumer, marks = _consumer(deployment, "read_committed"), _consumer(deployment, "read_uncommitted")
     try:
         partitions = await _connected(consumer, marks, deployment)
@@ -382,8 +380,3 @@ def _unreachable(deployment: Deployment, what: str) -> CliError:
         Exit.NO_STACK,
         "see `odradek status` for the local stack, or ODRADEK_BOOTSTRAP_SERVERS for another",
     )
-
-
-def _quieten() -> None:
-    """The client logs each refused connection; what matters is raised."""
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
