@@ -74,3 +74,12 @@ def test_a_worker_answers_where_its_settings_and_its_network_say() -> None:
     plain = inspected()
     plain["Config"]["Env"] = None
     assert address_of(plain) == ("172.20.0.5", 9400)
+
+
+def test_a_worker_is_asked_in_a_network_that_the_asker_is_in() -> None:
+    """Caught: the autoscaler's container, in the private network alone, asking in the other one: nobody answers."""
+    container = inspected(1)
+    assert address_of(container, {"odr_outside"}) == ("172.21.0.5", 9500)
+    assert address_of(container, {"odr_private", "other"}) == ("172.20.0.5", 9500)
+    assert address_of(container) == ("172.20.0.5", 9500)
+    assert address_of(container, {"other"}) is None

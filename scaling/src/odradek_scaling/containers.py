@@ -10,7 +10,8 @@ Source: Docker Engine API 1.41 (containers: create, start, stop, inspect); docke
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import socket
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from odradek_runtime.logs import get_logger
@@ -76,11 +77,17 @@ class ComposePools:
         """Where the workers of a pool tell their metrics, on the containers' own network; none where the engine does not
         tell: who owns work and is not asked makes a load unknown."""
         try:
-            found = [address_of(container) for container in await self._running(pool)]
+            shared = await self._own_networks()
+            found = [address_of(container, shared) for container in await self._running(pool)]
         except DriverError as error:
             log.warning("it is not known where workers are", pool=pool, error=str(error))
             return []
         return [address for address in found if address is not None]
+
+    async def _own_networks(self) -> frozenset[str]:
+        """The networks that this process is in, where it runs in a container: a container's host name is its id."""
+        own = await self._ask(self._inspect, socket.gethostname())
+        return frozenset() if own is None else frozenset(own["NetworkSettings"]["Networks"])
 
     async def close(self) -> None:
         """Replicas that were told to go are waited for, so that none is left stopped and not removed."""
@@ -183,12 +190,16 @@ def copy_of(pattern: Inspected, name: str, number: int) -> tuple[dict[str, Any],
     return config, networks
 
 
-def address_of(container: Inspected) -> Address | None:
-    """Where a worker's HTTP side is, from its network and its settings; None: it has no address."""
+def address_of(container: Inspected, shared: Collection[str] = ()) -> Address | None:
+    """Where a worker's HTTP side is, from its networks and its settings; None: it has no address.
+
+    `shared`: the networks of who asks; empty: the machine itself, which is in all of them.
+    """
     env = dict(line.partition("=")[::2] for line in container["Config"].get("Env") or ())
     port = int(env.get("ODRADEK_HTTP_PORT") or METRICS_PORT)
-    networks = container["NetworkSettings"]["Networks"].values()
-    return next(((each["IPAddress"], port) for each in networks if each.get("IPAddress")), None)
+    networks = container["NetworkSettings"]["Networks"]
+    near = [place for name, place in networks.items() if not shared or name in shared]
+    return next(((place["IPAddress"], port) for place in near if place.get("IPAddress")), None)
 
 
 def _alike(one: Inspected, other: Inspected) -> bool:
