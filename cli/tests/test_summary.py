@@ -143,7 +143,7 @@ def test_a_progress_line_says_it_all(makes: Any) -> None:
         )
     )
     assert progress_line(view) == (
-        "2/4 done, 2 in flight, reward 0.500, failures: rate_limited 1, 30 tokens/s, ETA 2s"
+        "2/4 done, 2 in flight, reward 0.500, coverage 50%, failures: rate_limited 1, 30 tokens/s, ETA 2s"
     )
 
 
