@@ -19,10 +19,12 @@ def sealing_keys(folder: Path) -> KeyFiles:
     """The key files in `folder`, made there the first time.
 
     A key is never replaced: answers that were sealed with it could not be opened any more.
+
+    Raises:
+        SealError: a key is lost, or the two are no pair.
     """
     files = KeyFiles(folder / "sealing-public.key", folder / "sealing-private.key")
-    if not files.public.exists():  # it is written last: without it nothing was sealed yet
-        create_keys(files.public, files.private)
+    create_keys(files.public, files.private)
     return files
 
 
