@@ -4,6 +4,7 @@ Source: AWS Cloud Map API reference, DiscoverInstances (1,000 instances an answe
 """
 
 import asyncio
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from odradek_scaling.telling import Address, FindWorkers, read_place
 
 MOST_INSTANCES = 1000
 FIND_SECONDS = 2.0
+ANSWER_SECONDS = 6.0
+"""Of all tries, and of the look-up of Cloud Map's own name, which nothing else bounds."""
 
 log = get_logger(__name__)
 
@@ -33,9 +36,10 @@ def by_cloud_map(place: str, client: Any = None) -> FindWorkers:
     async def find(pool: str) -> Sequence[Address]:
         """None are found where Cloud Map does not answer: what owns work and is not asked makes a load unknown."""
         try:
-            return await asyncio.to_thread(_instances, asked, namespace, pool, port)
-        except (BotoCoreError, ClientError) as error:
-            log.warning("Cloud Map does not tell where workers are", pool=pool, error=str(error))
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await asyncio.to_thread(_instances, asked, namespace, pool, port)
+        except (BotoCoreError, ClientError, TimeoutError) as error:
+            log.warning("Cloud Map does not tell where workers are", pool=pool, error=repr(error))
             return []
 
     return find
@@ -53,5 +57,7 @@ def _client() -> Any:
         connect_timeout=FIND_SECONDS,
         read_timeout=FIND_SECONDS,
         retries={"mode": "standard", "total_max_attempts": 2},
+        # AWS answers this at `data-` before the name; an endpoint of one's own has no such name.
+        inject_host_prefix=not {"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_SERVICEDISCOVERY"} & os.environ.keys(),
     )
     return create_client("servicediscovery", config)
