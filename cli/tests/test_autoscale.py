@@ -26,7 +26,7 @@ LOAD = PoolLoad(pool="env-worker", backlog=12, in_flight=80, load=80, members=1)
         (["up", "--scale", "agent-worker=-1"], Exit.USAGE, "is not POOL=N"),
         (["autoscale"], Exit.NO_STACK, "no stack is running"),
         (["scale", "agent-worker"], Exit.USAGE, "is not POOL=N"),
-        (["scale", "agent-worker=2"], Exit.NO_STACK, "No local stack is running"),
+        (["scale", "agent-worker=2"], Exit.NO_STACK, "no local stack is running"),
         (["up", "--scale", "agent-worker=9"], Exit.USAGE, "from 0 to 4"),
     ],
 )

@@ -406,7 +406,7 @@ def test_keys_are_made_once_and_for_their_owner_alone(odradek: Any, tmp_path: Pa
 
 def test_keys_where_nothing_can_be_written_name_the_file(odradek: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    path = str(tmp_path / "file" / "key")
-    done = odradek("keys", "--public-key", path, "--private-key", path, "--access-secret", path)
+    public, private, secret = (str(tmp_path / "file" / name) for name in ("public", "private", "secret"))
+    done = odradek("keys", "--public-key", public, "--private-key", private, "--access-secret", secret)
     assert done.exit_code == Exit.INVALID_INPUT
     assert "file" in done.output

@@ -140,5 +140,5 @@ def test_pools_grow_and_shrink_while_the_stack_runs(settings: LocalSettings) -> 
     assert replicas(again, "env-worker") == ["env-worker"], (
         "what was asked of one stack is not asked of the next"
     )
-    with pytest.raises(StackError, match="No local stack is running"):
+    with pytest.raises(StackError, match="no local stack is running"):
         scale(settings.model_copy(update={"data_dir": settings.data_dir / "other"}), {"agent-worker": 1})
