@@ -225,10 +225,12 @@ async def _read_configs(
 
 
 async def _until_visible(admin: AIOKafkaAdminClient, prefix: str, partitions: int) -> None:
-    """Brokers learn from the controller what was changed: wait for it, within the caller's deadline."""
-    while True:
-        if not await _differences(admin, prefix, partitions, TOPICS):
-            return
+    """Brokers learn from the controller what was changed: wait for it, within the caller's deadline.
+
+    A setting is set again meanwhile: one that was changed beside topics just made has been seen to be lost.
+    """
+    while left := await _differences(admin, prefix, partitions, TOPICS):
+        await _set(admin, prefix, left)
         await asyncio.sleep(LOOK_EVERY_SECONDS)
 
 
