@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
@@ -65,6 +67,9 @@ async def test_creates_all_topics_then_has_nothing_to_do(kafka: str, prefix: str
 async def test_puts_settings_right_and_leaves_those_of_others(kafka: str, prefix: str) -> None:
     foreign = {"retention.ms": "1000", "segment.ms": "60000"}
     await create(kafka, NewTopic(prefix + "tasks", 2, 1, topic_configs=foreign))
+    async with asyncio.timeout(20):  # the broker learns of a topic before it learns of the topic's settings
+        while (await settings_of(kafka, prefix + "tasks"))["retention.ms"] != "1000":
+            await asyncio.sleep(0.05)
     changes = await apply_topics(Brokers(kafka), prefix, partitions=2)
     assert f"{prefix}tasks: retention.ms is 1000, must be -1" in map(str, changes)
     settings = await settings_of(kafka, prefix + "tasks")
