@@ -24,7 +24,7 @@ _OF_TLS = ("ca_file", "certificate_file", "key_file", "key_password_file")
 class KafkaSecurity(BaseSettings):
     """TLS and SASL of a deployment's Kafka. Each is an environment variable with the prefix `ODRADEK_KAFKA_`.
 
-    One that is empty is not set. Files are read when a client is made, so that renewed certificates, passwords and tokens count for the next one.
+    One that is empty is not set. Files are read when a client is made, so that renewed certificates and passwords count for the next one; tokens at each login.
     """
 
     model_config = SettingsConfigDict(

@@ -227,9 +227,14 @@ async def _read_configs(
 async def _until_visible(admin: AIOKafkaAdminClient, prefix: str, partitions: int) -> None:
     """Brokers learn from the controller what was changed: wait for it, within the caller's deadline.
 
-    A setting is set again meanwhile: one that was changed beside topics just made has been seen to be lost.
+    A topic that somebody else made a moment ago was none yet when it was looked for: it is put right here.
+
+    Raises:
+        TopicError: such a one has another number of partitions.
     """
     while left := await _differences(admin, prefix, partitions, TOPICS):
+        if problem := repartitioning(left, prefix, partitions):
+            raise TopicError(problem)
         await _set(admin, prefix, left)
         await asyncio.sleep(LOOK_EVERY_SECONDS)
 
