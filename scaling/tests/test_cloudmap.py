@@ -1,11 +1,15 @@
 """Workers found by Cloud Map, as moto plays it."""
 
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 import boto3
 import pytest
 from moto import mock_aws
+from moto.server import ThreadedMotoServer
 
+from odradek_scaling import cloudmap
 from odradek_scaling.cloudmap import by_cloud_map
 
 
@@ -38,6 +42,35 @@ async def test_finds_more_workers_than_dns_tells() -> None:
 
 async def test_where_cloud_map_refuses_nobody_is_found() -> None:
     assert await by_cloud_map("prod.odradek.internal:9400")("env-worker") == []
+
+
+async def test_an_endpoint_of_ones_own_is_asked_by_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Caught: `data-` put before a name that nobody has with it."""
+    register(2)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        found = await by_cloud_map("prod.odradek.internal:9400")("env-worker")
+    finally:
+        server.stop()
+    assert found == [("10.0.0.00", 9400), ("10.0.0.01", 9400)]
+
+
+async def test_a_cloud_map_that_hangs_is_waited_for_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Caught: all pools' loads unknown, and Kafka said to be to blame, since a name was looked up for too long."""
+    monkeypatch.setattr(cloudmap, "ANSWER_SECONDS", 0.05)
+    enough = threading.Event()
+
+    class Hanging:
+        def discover_instances(self, **_asked: Any) -> Any:
+            enough.wait(20)
+
+    try:
+        assert await by_cloud_map("prod.odradek.internal:9400", Hanging())("env-worker") == []
+    finally:
+        enough.set()
 
 
 @pytest.mark.parametrize("place", ["prod", "prod:", ":9400", "prod:http"])

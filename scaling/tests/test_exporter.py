@@ -42,7 +42,7 @@ def test_without_a_region_the_setting_is_named(
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere/config")
     monkeypatch.setenv("ODRADEK_HTTP_PORT", "0")
     monkeypatch.setenv(f"ODRADEK_{setting}", value)
-    with pytest.raises(SystemExit, match=r"odradek-load-exporter: AWS .* set AWS_REGION"):
+    with pytest.raises(SystemExit, match=r"odradek-load-exporter: AWS .* set AWS_DEFAULT_REGION"):
         main()
 
 

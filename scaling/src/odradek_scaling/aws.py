@@ -19,5 +19,5 @@ def create_client(service: str, config: Config) -> Any:
         return boto3.client(service, config=config)
     except (BotoCoreError, ValueError) as error:
         raise SettingsError(
-            f"AWS ({service}): {error}; set AWS_REGION, and see AWS_PROFILE and AWS_ENDPOINT_URL"
+            f"AWS ({service}): {error}; set AWS_DEFAULT_REGION, and see AWS_PROFILE and AWS_ENDPOINT_URL"
         ) from error

@@ -1,6 +1,6 @@
 """Blobs as objects of an S3 bucket, or of whatever speaks its protocol.
 
-Endpoint, region, credentials and proxies are found as boto3 finds them: `AWS_ENDPOINT_URL_S3`, `AWS_REGION`, the
+Endpoint, region, credentials and proxies are found as boto3 finds them: `AWS_ENDPOINT_URL_S3`, `AWS_DEFAULT_REGION`, the
 environment, `~/.aws`, the container's or the machine's role. Encryption at rest is the bucket's own default.
 """
 
