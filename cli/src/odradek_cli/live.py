@@ -1,7 +1,6 @@
 """How work stands, again and again: pools with their rates, runs under way, models, and what has waited longest."""
 
 import asyncio
-import urllib.request
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from odradek_cli.standing import Standing
 from odradek_cli.survey import look_around
 from odradek_scaling.load import LoadUnknownError, PoolLoad
 from odradek_scaling.meter import Meter
-from odradek_scaling.telling import Address
+from odradek_scaling.telling import texts
 from odradek_schemas.topics import GATEWAY
 
 TELL_SECONDS = 1.0
@@ -129,16 +128,4 @@ def rate(before: int | None, now: int, seconds: float) -> float | None:
 async def _told_locally(deployment: Deployment) -> dict[str, Told]:
     """What the local stack's gateways tell of their models; nothing of other deployments."""
     places = await LocalPools().workers(GATEWAY) if deployment.local else []
-    texts = await asyncio.gather(*(asyncio.to_thread(_metrics, place) for place in places))
-    return read_told(text for text in texts if text is not None)
-
-
-def _metrics(place: Address) -> str | None:
-    """What a worker answers; None: it starts, or it is gone, which the table of pools shows."""
-    url = "http://{}:{}/metrics".format(*place)
-    try:
-        with urllib.request.urlopen(url, timeout=TELL_SECONDS) as answer:
-            text: str = answer.read().decode()
-            return text
-    except OSError:
-        return None
+    return read_told(await texts(places, TELL_SECONDS))

@@ -16,8 +16,8 @@ class SettingsError(Exception):
     """The settings can't be used. One line: what, where, what to do."""
 
 
-class WorkerSettings(BaseSettings):
-    """What a worker needs to find its place. A service's settings extend it."""
+class ProcessSettings(BaseSettings):
+    """What every process of a deployment needs: where Kafka is, what its topics are called, where to answer and log."""
 
     model_config = SettingsConfigDict(
         env_prefix="ODRADEK_", extra="ignore", hide_input_in_errors=True, allow_inf_nan=False
@@ -25,6 +25,23 @@ class WorkerSettings(BaseSettings):
 
     bootstrap_servers: Addresses = Field(default="127.0.0.1:9092", description="Kafka's host:port,host:port.")
     topic_prefix: str = Field(default="odradek.", description="Put before each topic and group name.")
+    http_host: str = "127.0.0.1"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["json", "console"] = "json"
+    _security: KafkaSecurity = PrivateAttr()
+
+    def model_post_init(self, context: Any) -> None:
+        self._security = read_settings(KafkaSecurity)
+
+    @property
+    def brokers(self) -> Brokers:
+        """Kafka, with the login of `ODRADEK_KAFKA_...`."""
+        return Brokers(self.bootstrap_servers, self._security)
+
+
+class WorkerSettings(ProcessSettings):
+    """What a worker needs to find its place. A service's settings extend it."""
+
     partitions: int = Field(
         default=4, ge=1, le=MOST_PARTITIONS, description="Partitions of the topics; checked at the start."
     )
@@ -35,7 +52,6 @@ class WorkerSettings(BaseSettings):
     worker_id: str | None = Field(
         default=None, description="A stable name makes membership static: a restart takes over at once."
     )
-    http_host: str = "127.0.0.1"
     http_port: int = Field(
         default=0,
         ge=0,
@@ -58,17 +74,6 @@ class WorkerSettings(BaseSettings):
     drain_timeout_seconds: float = Field(
         default=10.0, gt=0, description="Time for work in flight at SIGTERM."
     )
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
-    log_format: Literal["json", "console"] = "json"
-    _security: KafkaSecurity = PrivateAttr()
-
-    def model_post_init(self, context: Any) -> None:
-        self._security = read_settings(KafkaSecurity)
-
-    @property
-    def brokers(self) -> Brokers:
-        """Kafka, with the login of `ODRADEK_KAFKA_...`."""
-        return Brokers(self.bootstrap_servers, self._security)
 
 
 class SealingKeys(BaseSettings):

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
@@ -56,17 +57,26 @@ def read_told(text: str) -> Told:
 async def ask(addresses: Iterable[Address]) -> list[Told]:
     """What the workers there tell. One that does not answer is left out: it may just be starting, or be dead. Whether it
     is missed, the group knows."""
-    async with ClientSession(timeout=ClientTimeout(total=ASK_SECONDS)) as session:
-        answers = await asyncio.gather(*(_ask_one(session, address) for address in addresses))
-    return [told for told in answers if told is not None]
+    told = []
+    for text in await texts(addresses):
+        with suppress(ValueError):
+            told.append(read_told(text))
+    return told
 
 
-async def _ask_one(session: ClientSession, address: Address) -> Told | None:
+async def texts(addresses: Iterable[Address], seconds: float = ASK_SECONDS) -> list[str]:
+    """What is answered on `/metrics` there, each within so many seconds; who does not answer is left out."""
+    async with ClientSession(timeout=ClientTimeout(total=seconds)) as session:
+        answers = await asyncio.gather(*(_text(session, address) for address in addresses))
+    return [text for text in answers if text is not None]
+
+
+async def _text(session: ClientSession, address: Address) -> str | None:
     url = "http://{}:{}/metrics".format(*address)
     try:
         async with session.get(url) as response:
             response.raise_for_status()
-            return read_told(await response.text())
+            return await response.text()
     except (ClientError, OSError, TimeoutError, ValueError):
         return None
 
