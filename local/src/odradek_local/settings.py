@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from odradek.models import ModelSettings
-from odradek_runtime.brokers import MOST_PORT
-from odradek_runtime.partitioning import MOST_PARTITIONS
+from odradek_runtime.bounds import MOST_PARTITIONS, MOST_PORT
+from odradek_schemas.topics import WORKERS
 
 KAFKA_PORT = 9092
 KAFKA_JAVA_OPTIONS = "-Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -20,7 +20,7 @@ MODEL_PORT = 8100
 SERVICES_PORT = 8200
 FRONT_PORT = 8300
 Port = Annotated[int, Field(ge=0, le=MOST_PORT)]
-POOLS = ("task-producer", "agent-worker", "env-worker", "verifier-worker", "model-gateway")
+POOLS: tuple[str, ...] = WORKERS
 """The five services, each a pool of replicas."""
 
 

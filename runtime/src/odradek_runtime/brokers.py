@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
+from odradek_runtime.bounds import MOST_PORT
 from odradek_runtime.kafka_security import KafkaSecurity
-
-MOST_PORT = 65535
 
 
 def check_addresses(bootstrap: str) -> str:

@@ -9,9 +9,6 @@ from odradek_schemas.events import Event, PartitionsAdded
 
 GROW_COMMAND = "odradek topics grow"
 
-MOST_PARTITIONS = 1024
-"""Of each topic. A broker bears some 4,000 replicas of all topics; one 0 too many could never be taken back."""
-
 
 def partition_of(key: str, partitions: int) -> int:
     """The partition that Kafka's default partitioner chooses for `key`: murmur2, made positive."""

@@ -7,9 +7,9 @@ from pydantic import Field, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from odradek_runtime.brokers import MOST_PORT, Addresses, Brokers
+from odradek_runtime.bounds import MOST_PARTITIONS, MOST_PORT
+from odradek_runtime.brokers import Addresses, Brokers
 from odradek_runtime.kafka_security import KafkaSecurity
-from odradek_runtime.partitioning import MOST_PARTITIONS
 
 
 class SettingsError(Exception):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from aiohttp import ClientError, ClientSession, ClientTimeout
 from prometheus_client.parser import text_string_to_metric_families
 
-from odradek_runtime.brokers import MOST_PORT
+from odradek_runtime.bounds import MOST_PORT
 
 ASK_SECONDS = 2.0
 """Deadline of one worker's answer, and of its name's."""

@@ -12,7 +12,7 @@ from odradek_cli.commands.status import stack_view
 from odradek_cli.errors import CliError, Exit
 from odradek_cli.models import configured_models, parse_model
 from odradek_cli.output import err, out, print_json, say
-from odradek_runtime.partitioning import MOST_PARTITIONS
+from odradek_runtime.bounds import MOST_PARTITIONS
 
 if TYPE_CHECKING:
     from odradek_local.state import StackState

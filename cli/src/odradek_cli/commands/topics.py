@@ -10,10 +10,10 @@ from odradek_cli.commands.options import Json
 from odradek_cli.deployment import Deployment, find_deployment, from_environment
 from odradek_cli.errors import CliError, Exit
 from odradek_cli.output import note, print_json, say
+from odradek_runtime.bounds import MOST_PARTITIONS
 from odradek_runtime.brokers import Brokers, check_addresses
 from odradek_runtime.groups import open_groups
 from odradek_runtime.growing import Growth, check_layout, grow_topics, look_at_growth, read_layout
-from odradek_runtime.partitioning import MOST_PARTITIONS
 from odradek_runtime.topics import Difference, TopicError, apply_topics, diff_topics, repartitioning
 from odradek_schemas.topics import AGENT, ENV, GATEWAY, PRODUCER, VERIFIER
 
